@@ -1,0 +1,36 @@
+//! Element types, shapes, layouts and host tensors.
+//!
+//! Everything that Oneir computes is an n-dimensional tensor of one [`DType`].
+//! This crate holds what all other crates agree on: the element types and how
+//! their bits are read ([`Values`]), shapes with checked sizes ([`Shape`]),
+//! strided views over a buffer ([`Layout`]), and tensors in host memory
+//! ([`HostTensor`]).
+//!
+//! ```
+//! use oneir_tensor::{DType, HostTensor};
+//!
+//! let t = HostTensor::from_slice(&[2, 3], &[1i32, 2, 3, 4, 5, 6])?;
+//! assert_eq!(t.dtype(), DType::I32);
+//! assert_eq!(t.transpose(&[1, 0])?.to_vec::<i32>()?, [1, 4, 2, 5, 3, 6]);
+//! # Ok::<(), oneir_tensor::TensorError>(())
+//! ```
+
+mod buffer;
+mod dtype;
+mod error;
+mod host;
+mod layout;
+mod minifloat;
+mod shape;
+mod values;
+
+pub use buffer::{ALIGNMENT, Buffer};
+pub use dtype::{Class, DType, Element, promote};
+pub use error::TensorError;
+pub use half::{bf16, f16};
+pub use host::HostTensor;
+pub use layout::{Layout, Offsets};
+pub use minifloat::{decode_e4m3, encode_e4m3_saturating};
+pub use num_complex::Complex32;
+pub use shape::{Shape, broadcast_shapes};
+pub use values::Values;

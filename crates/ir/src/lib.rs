@@ -1,1 +1,41 @@
-//! To come.
+//! The one graph IR: primitives, recorded nodes, and the tensor graph.
+//!
+//! A front end records [`Primitive`]s as [`Node`]s through [`Value`]s, which
+//! are checked as they are recorded. [`lift()`] turns recorded nodes into a
+//! [`graph::TensorGraph`], the only form that passes, planners and back ends see.
+//! [`reference`] computes either, slowly and carefully.
+//!
+//! ```
+//! use oneir_ir::{Leaves, Spec, Value, lift, reference};
+//! use oneir_tensor::{DType, HostTensor};
+//!
+//! let x = Value::placeholder(Spec::new(DType::F32, [3]));
+//! let y = x.multiply(&x)?.add(&x)?;
+//! let lifted = lift(&[x], &[y], Leaves::Constants)?;
+//! let input = HostTensor::from_slice(&[3], &[1f32, 2.0, 3.0])?;
+//! let results = reference::run(&lifted.graph, &[input])?;
+//! assert_eq!(results[0].to_vec::<f32>()?, [2.0, 6.0, 12.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod attr;
+mod build;
+pub mod fast;
+pub mod graph;
+mod invalid;
+mod lift;
+mod node;
+pub mod primitive;
+pub mod reference;
+mod scalar;
+mod spec;
+pub mod text;
+pub mod verify;
+
+pub use attr::Real;
+pub use invalid::Invalid;
+pub use lift::{Leaves, Lifted, lift};
+pub use node::{Node, Payload, Place, Source, State, Value};
+pub use primitive::{EvalError, Nature, Primitive, ReduceOp};
+pub use scalar::{BinaryOp, UnaryOp};
+pub use spec::{Spec, Specs};

@@ -1,0 +1,80 @@
+use oneir_tensor::{DType, HostTensor};
+
+use super::{FastOp, FusedClass, LayerNorm, in_f32};
+use crate::invalid::{dtype_is, exactly, same_dtype, shape_is};
+use crate::primitive::of;
+use crate::{Invalid, Real, ReduceOp, Spec, Specs, UnaryOp, Value};
+
+/// The checks that every norm over the last axis makes.
+pub(super) fn check_norm(x: &Spec, weights: &[(&'static str, &Spec)]) -> Result<Specs, Invalid> {
+    dtype_is("the input", x, "float", |d| d.computes() && d.is_float())?;
+    if x.rank() == 0 {
+        return Err(Invalid::Rank { operand: "the input", expected: "at least 1", found: vec![] });
+    }
+    for (name, weight) in weights {
+        same_dtype(x, weight)?;
+        shape_is(name, weight, &[x.shape.cols()])?;
+    }
+    Ok([x.clone()].into())
+}
+
+/// The mean along the last axis, presented as the input's shape.
+pub(super) fn mean(x: &Value) -> Result<Value, Invalid> {
+    let shape = x.spec().shape.clone();
+    let sum = x.reduce(ReduceOp::Sum, &[shape.rank() - 1])?;
+    sum.divide(&sum.filled_like(shape.cols() as f64)?)
+}
+
+impl FusedClass for LayerNorm {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let [x, weight, bias] = exactly(inputs)?;
+        check_norm(x, &[("the weight", weight), ("the bias", bias)])
+    }
+
+    fn definition(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        in_f32(inputs, |inputs| {
+            let [x, weight, bias] = inputs else {
+                return Err(Invalid::Arity { expected: "3", found: inputs.len() });
+            };
+            let shape = x.spec().shape.clone();
+            let centred = x.subtract(&mean(x)?.broadcast(&shape)?)?;
+            let variance = mean(&centred.unary(UnaryOp::Square)?)?;
+            let scale = variance.add(&variance.filled_like(self.eps.get())?)?.unary(UnaryOp::Rsqrt)?;
+            centred
+                .multiply(&scale.broadcast(&shape)?)?
+                .multiply(&weight.broadcast(&shape)?)?
+                .add(&bias.broadcast(&shape)?)
+        })
+    }
+
+    fn cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)> {
+        let norm = || FastOp::from(LayerNorm { eps: Real::new(1e-5) });
+        let ramp: Vec<f64> = (0..24).map(|i| f64::from((i * 7) % 13) / 4.0).collect();
+        let mut cases = vec![(
+            FastOp::from(LayerNorm { eps: Real::new(0.0) }),
+            vec![
+                of(DType::F32, &[1, 2], &[1.0, 3.0]),
+                of(DType::F32, &[2], &[2.0, 2.0]),
+                of(DType::F32, &[2], &[0.5, 0.5]),
+            ],
+            Some(vec![of(DType::F32, &[1, 2], &[-1.5, 2.5])]),
+        )];
+        for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            cases.push((
+                norm(),
+                vec![
+                    of(dtype, &[2, 3, 4], &ramp),
+                    of(dtype, &[4], &[1.0, 2.0, 0.5, -1.0]),
+                    of(dtype, &[4], &[0.0, 1.0, -1.0, 0.25]),
+                ],
+                None,
+            ));
+        }
+        cases.push((
+            norm(),
+            vec![of(DType::F32, &[0, 4], &[]), of(DType::F32, &[4], &[1.0; 4]), of(DType::F32, &[4], &[0.0; 4])],
+            None,
+        ));
+        cases
+    }
+}

@@ -1,0 +1,269 @@
+use oneir_tensor::HostTensor;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::graph::{
+    Class, Fused, GraphError, Op, OpId, Operand, Role, Sym, Tensor, TensorGraph, TensorId, WriteResult,
+};
+use crate::{Invalid, Nature, Place, Primitive, Source, State, Value};
+
+/// What becomes of values that were already computed when they are met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// Inputs of the graph: eager evaluation.
+    Inputs,
+    /// Constants that the caller binds once: a traced function's captures.
+    Constants,
+}
+
+/// Recorded values as a graph, beside what they were recorded from.
+#[derive(Debug)]
+pub struct Lifted {
+    /// The graph.
+    pub graph: TensorGraph,
+    /// The computed values that the graph reads, in the order of its further
+    /// inputs.
+    pub leaves: Vec<Value>,
+    /// Where each lifted op was written.
+    pub places: Vec<Place>,
+}
+
+/// Lifts what `outputs` need to a graph whose first inputs are the
+/// placeholders `inputs`, and whose further inputs are the computed values met.
+///
+/// # Errors
+/// When a definition does not record, or a placeholder is not among `inputs`.
+pub fn lift(inputs: &[Value], outputs: &[Value], leaves: Leaves) -> Result<Lifted, GraphError> {
+    let mut lifter = Lifter {
+        graph: TensorGraph::default(),
+        ids: FxHashMap::default(),
+        scattered: FxHashMap::default(),
+        places: Vec::new(),
+        leaves: Vec::new(),
+        policy: leaves,
+    };
+    for input in inputs {
+        let spec = input.spec();
+        let id = lifter.graph.push_tensor(Tensor::input(spec.dtype, spec.shape.clone()));
+        lifter.graph.inputs.push(id);
+        lifter.ids.insert(input.node_key(), id);
+    }
+    lifter.walk(outputs)?;
+    for output in outputs {
+        let id = lifter.id(output);
+        lifter.graph.outputs.push(id);
+        lifter.graph.tensors[id.at()].observed = true;
+    }
+    lifter.graph.lifted = lifter.places.len() as u32;
+    Ok(Lifted { graph: lifter.graph, leaves: lifter.leaves, places: lifter.places })
+}
+
+/// Marks a node whose outputs are not numbered in a row.
+const SCATTERED: TensorId = TensorId(u32::MAX);
+
+struct Lifter {
+    graph: TensorGraph,
+    /// The tensor of each node's first output; the others follow it.
+    ids: FxHashMap<usize, TensorId>,
+    /// The tensors of fused nodes, by output.
+    scattered: FxHashMap<(usize, usize), TensorId>,
+    places: Vec<Place>,
+    leaves: Vec<Value>,
+    policy: Leaves,
+}
+
+impl Value {
+    fn node_key(&self) -> usize {
+        self.key().0
+    }
+}
+
+impl Lifter {
+    fn id(&self, value: &Value) -> TensorId {
+        match self.ids[&value.node_key()] {
+            SCATTERED => self.scattered[&(value.node_key(), value.index())],
+            first => TensorId(first.0 + value.index() as u32),
+        }
+    }
+
+    /// Visits nodes in an order in which inputs come first, without recursion.
+    fn walk(&mut self, outputs: &[Value]) -> Result<(), GraphError> {
+        enum Visit {
+            Enter(Value),
+            Leave(Value, SmallVec<[Value; 2]>),
+        }
+        let mut stack: Vec<Visit> = outputs.iter().rev().cloned().map(Visit::Enter).collect();
+        while let Some(visit) = stack.pop() {
+            match visit {
+                Visit::Enter(value) => {
+                    if self.ids.contains_key(&value.node_key()) {
+                        continue;
+                    }
+                    match (value.node().source(), value.node().state()) {
+                        (Source::Constant(tensor), _) => self.constant(&value, tensor.clone()),
+                        (Source::Placeholder, State::Pending(_)) => {
+                            return Err(GraphError::Interface {
+                                what: "a placeholder".into(),
+                                expected: "one of the function's arguments".into(),
+                                found: value.spec().to_string(),
+                            });
+                        }
+                        (_, State::Ready) => self.leaf(&value),
+                        (_, State::Pending(inputs)) => {
+                            let below: SmallVec<[Value; 2]> = inputs
+                                .iter()
+                                .rev()
+                                .filter(|i| !self.ids.contains_key(&i.node_key()))
+                                .cloned()
+                                .collect();
+                            stack.push(Visit::Leave(value, inputs));
+                            stack.extend(below.into_iter().map(Visit::Enter));
+                        }
+                    }
+                }
+                Visit::Leave(value, inputs) => {
+                    if !self.ids.contains_key(&value.node_key()) {
+                        self.op(&value, &inputs)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn constant(&mut self, value: &Value, tensor: HostTensor) {
+        let id = self.graph.push_tensor(Tensor::constant(tensor));
+        self.ids.insert(value.node_key(), id);
+    }
+
+    /// A node that has its results: each output is a value to bind.
+    fn leaf(&mut self, value: &Value) {
+        let role = match self.policy {
+            Leaves::Inputs => Role::Input,
+            Leaves::Constants => Role::Constant,
+        };
+        let first = TensorId(self.graph.tensors.len() as u32);
+        for (index, spec) in value.node().outputs().iter().enumerate() {
+            let tensor = Tensor { role, ..Tensor::input(spec.dtype, spec.shape.clone()) };
+            let id = self.graph.push_tensor(tensor);
+            self.graph.inputs.push(id);
+            self.leaves.extend(value.sibling(index));
+        }
+        self.ids.insert(value.node_key(), first);
+    }
+
+    fn op(&mut self, value: &Value, inputs: &[Value]) -> Result<(), GraphError> {
+        let Source::Op(primitive) = value.node().source() else { return Ok(()) };
+        let operands: SmallVec<[TensorId; 2]> = inputs.iter().map(|v| self.id(v)).collect();
+        let place = value.node().place();
+        if primitive.nature() == Nature::Fused {
+            let results = self.fused(primitive, &operands, &place)?;
+            let key = value.node_key();
+            self.ids.insert(key, SCATTERED);
+            self.scattered.extend(results.into_iter().enumerate().map(|(i, id)| ((key, i), id)));
+            return Ok(());
+        }
+        let first = self.outputs_of(value);
+        let results = (0..value.node().outputs().len() as u32)
+            .map(|i| WriteResult::own(TensorId(first.0 + i)))
+            .collect();
+        let covers = [self.next_op(&place)].into_iter().collect();
+        self.graph.ops.push(Op {
+            sym: Sym::Prim(primitive.clone()),
+            operands: operands.into_iter().map(Operand::whole).collect(),
+            results,
+            covers,
+        });
+        Ok(())
+    }
+
+    fn outputs_of(&mut self, value: &Value) -> TensorId {
+        let first = TensorId(self.graph.tensors.len() as u32);
+        for spec in value.node().outputs() {
+            self.graph.push_tensor(Tensor::activation(spec.dtype, spec.shape.clone()));
+        }
+        self.ids.insert(value.node_key(), first);
+        first
+    }
+
+    fn next_op(&mut self, place: &Place) -> OpId {
+        let id = OpId(self.places.len() as u32);
+        self.places.push(place.clone());
+        id
+    }
+
+    /// A fused primitive as one op with its definition, whose ops are lifted
+    /// ops of their own.
+    fn fused(
+        &mut self,
+        primitive: &Primitive,
+        operands: &[TensorId],
+        place: &Place,
+    ) -> Result<Vec<TensorId>, GraphError> {
+        let inference = |why: Invalid| GraphError::Inference { op: primitive.name().into(), why };
+        let arguments: Vec<Value> =
+            operands.iter().map(|&id| Value::placeholder(self.graph.spec(id))).collect();
+        let (class, outputs) = match primitive {
+            Primitive::Fast(fast) => {
+                (Class::Fast(fast.clone()), fast.definition(&arguments).map_err(inference)?)
+            }
+            Primitive::Compiled(region) => {
+                (Class::Region(region.clone()), record_region(region, &arguments).map_err(inference)?)
+            }
+            other => {
+                return Err(GraphError::BareFused { op: self.graph.ops.len(), name: other.name() });
+            }
+        };
+        let inner = lift(&arguments, &outputs, Leaves::Constants)?;
+        // The definition's tensors and ops join this graph under new numbers.
+        let mut map: Vec<TensorId> = Vec::with_capacity(inner.graph.tensors.len());
+        for (i, mut tensor) in inner.graph.tensors.into_iter().enumerate() {
+            map.push(match operands.get(i) {
+                Some(&id) => id,
+                None => {
+                    tensor.observed = false;
+                    self.graph.push_tensor(tensor)
+                }
+            });
+        }
+        let renamed = |id: TensorId| map[id.at()];
+        let mut definition = Vec::with_capacity(inner.graph.ops.len());
+        for mut op in inner.graph.ops {
+            for operand in &mut op.operands {
+                operand.tensor = renamed(operand.tensor);
+            }
+            for result in &mut op.results {
+                result.tensor = renamed(result.tensor);
+            }
+            op.covers = [self.next_op(place)].into_iter().collect();
+            definition.push(op);
+        }
+        let results: Vec<TensorId> = inner.graph.outputs.into_iter().map(renamed).collect();
+        let covers = definition.iter().flat_map(|op| op.covers.iter().copied()).collect();
+        self.graph.ops.push(Op {
+            sym: Sym::Fused(Box::new(Fused { class, definition })),
+            operands: operands.iter().copied().map(Operand::whole).collect(),
+            results: results.iter().copied().map(WriteResult::own).collect(),
+            covers,
+        });
+        Ok(results)
+    }
+}
+
+/// A region's steps as recorded primitives.
+fn record_region(region: &crate::graph::Region, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+    use crate::graph::StepArg;
+    let mut steps: Vec<Value> = Vec::with_capacity(region.steps.len());
+    for step in &region.steps {
+        let args: Vec<&Value> = step
+            .args
+            .iter()
+            .map(|arg| match arg {
+                StepArg::Input(i) => &inputs[*i as usize],
+                StepArg::Step(i) => &steps[*i as usize],
+            })
+            .collect();
+        steps.push(Value::record(step.primitive(), &args, Place::Internal)?);
+    }
+    Ok(region.outputs.iter().map(|&i| steps[i as usize].clone()).collect())
+}

@@ -1,0 +1,47 @@
+use oneir_tensor::{HostTensor, Layout};
+
+use super::case::t;
+use super::fields::Broadcast;
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::{Case, Primitive, evaluate_view, one};
+use crate::invalid::exactly;
+use crate::{Invalid, Spec, Specs};
+
+impl Rules for Broadcast<'_> {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let [x] = exactly(inputs)?;
+        one(x.with_shape(Layout::contiguous(&x.shape).broadcast(self.shape)?.shape))
+    }
+
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        evaluate_view(self, inputs)
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::View
+    }
+
+    fn view(&self, input: &Layout) -> Option<Layout> {
+        input.broadcast(self.shape).ok()
+    }
+
+    fn derivative(&self) -> Option<Derivative> {
+        None
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        None
+    }
+
+    fn fixes_shape(&self) -> bool {
+        true
+    }
+
+    fn cases() -> Vec<Case> {
+        vec![
+            Case::new(Primitive::Broadcast(vec![2, 2]), vec![t(&[2, 1], &[1i32, 2])], vec![t(&[2, 2], &[1i32, 1, 2, 2])]),
+            Case::new(Primitive::Broadcast(vec![0]), vec![t(&[1], &[1i32])], vec![t::<i32>(&[0], &[])]),
+            Case::refused(Primitive::Broadcast(vec![3]), vec![t(&[2], &[1u8, 2])], "expected shape [3], found [2]"),
+        ]
+    }
+}

@@ -1,0 +1,48 @@
+use oneir_tensor::{HostTensor, Layout};
+
+use super::case::t;
+use super::fields::Depends;
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::{Case, Primitive, one};
+use crate::{Invalid, Spec, Specs};
+
+impl Rules for Depends<'_> {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        match inputs {
+            [x, deps @ ..] if deps.len() == *self.n_deps => one((*x).clone()),
+            _ => Err(Invalid::Arity { expected: "1 + n_deps", found: inputs.len() }),
+        }
+    }
+
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        let x = inputs.first().ok_or(Invalid::Arity { expected: "1 + n_deps", found: 0 })?;
+        Ok(vec![x.clone()])
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::Effect
+    }
+
+    fn view(&self, input: &Layout) -> Option<Layout> {
+        Some(input.clone())
+    }
+
+    fn derivative(&self) -> Option<Derivative> {
+        None
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        None
+    }
+
+    fn cases() -> Vec<Case> {
+        vec![
+            Case::new(
+                Primitive::Depends { n_deps: 1 },
+                vec![t(&[1], &[3f32]), t(&[2], &[1u8, 2])],
+                vec![t(&[1], &[3f32])],
+            ),
+            Case::refused(Primitive::Depends { n_deps: 2 }, vec![t(&[1], &[3f32])], "1 + n_deps inputs, found 1"),
+        ]
+    }
+}

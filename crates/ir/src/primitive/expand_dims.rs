@@ -1,0 +1,43 @@
+use oneir_tensor::{HostTensor, Layout};
+
+use super::case::t;
+use super::fields::ExpandDims;
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::{Case, Primitive, evaluate_view, one};
+use crate::invalid::exactly;
+use crate::{Invalid, Spec, Specs};
+
+impl Rules for ExpandDims<'_> {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let [x] = exactly(inputs)?;
+        one(x.with_shape(Layout::contiguous(&x.shape).expand_dims(self.axes)?.shape))
+    }
+
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        evaluate_view(self, inputs)
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::View
+    }
+
+    fn view(&self, input: &Layout) -> Option<Layout> {
+        input.expand_dims(self.axes).ok()
+    }
+
+    fn derivative(&self) -> Option<Derivative> {
+        None
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        None
+    }
+
+    fn cases() -> Vec<Case> {
+        vec![
+            Case::new(Primitive::ExpandDims(vec![0, 2]), vec![t(&[2], &[1u8, 2])], vec![t(&[1, 2, 1], &[1u8, 2])]),
+            Case::new(Primitive::ExpandDims(vec![0]), vec![t(&[], &[7i64])], vec![t(&[1], &[7i64])]),
+            Case::refused(Primitive::ExpandDims(vec![3]), vec![t(&[2], &[1u8, 2])], "axis 3"),
+        ]
+    }
+}

@@ -1,0 +1,64 @@
+use oneir_tensor::{DType, HostTensor};
+
+use super::case::t;
+use super::fields::If;
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::{Case, Primitive};
+use crate::graph::Body;
+use crate::invalid::{dtype_is, shape_is};
+use crate::{Invalid, Spec, Specs};
+
+impl Rules for If<'_> {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let [condition, captures @ ..] = inputs else {
+            return Err(Invalid::Arity { expected: "at least 1", found: 0 });
+        };
+        dtype_is("the condition", condition, "bool", |d| d == DType::Bool)?;
+        shape_is("the condition", condition, &[])?;
+        let results = self.then.check("then", captures)?;
+        let others = self.otherwise.check("else", captures)?;
+        if results != others {
+            return Err(Invalid::Body {
+                body: "else",
+                expected: format!("results {}", Body::list(&results)),
+                found: Body::list(&others),
+            });
+        }
+        Ok(results)
+    }
+
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        let [condition, captures @ ..] = inputs else {
+            return Err(Invalid::Arity { expected: "at least 1", found: 0 }.into());
+        };
+        let body = if condition.to_vec::<bool>()?[0] { self.then } else { self.otherwise };
+        body.evaluate(captures)
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::Control
+    }
+
+    fn derivative(&self) -> Option<Derivative> {
+        None
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        None
+    }
+
+    fn cases() -> Vec<Case> {
+        let spec = Spec::new(DType::F32, [2]);
+        let choose = Primitive::If {
+            then: Body::build(std::slice::from_ref(&spec), |x| Ok(vec![x[0].add(&x[0])?])),
+            otherwise: Body::build(std::slice::from_ref(&spec), |x| Ok(vec![x[0].multiply(&x[0])?])),
+        };
+        let x = || t(&[2], &[3f32, 4.0]);
+        vec![
+            Case::new(choose.clone(), vec![t(&[], &[true]), x()], vec![t(&[2], &[6f32, 8.0])]),
+            Case::new(choose.clone(), vec![t(&[], &[false]), x()], vec![t(&[2], &[9f32, 16.0])]),
+            Case::refused(choose.clone(), vec![t(&[], &[1u8]), x()], "the condition must be bool"),
+            Case::refused(choose, vec![t(&[], &[true])], "the then graph expects"),
+        ]
+    }
+}

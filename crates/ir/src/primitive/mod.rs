@@ -1,0 +1,365 @@
+//! The closed vocabulary of operations: one list makes the enum and its
+//! dispatch, and each primitive is one file with all its rules.
+
+use std::fmt::Write;
+use std::hash::{Hash, Hasher};
+
+use oneir_tensor::{DType, HostTensor, Layout, TensorError};
+use smallvec::smallvec;
+
+use crate::attr::{Attr, SizeAttr};
+use crate::fast::FastOp;
+use crate::graph::{Body, Region};
+use crate::scalar::{BinaryOp, UnaryOp};
+use crate::text::{Cursor, TextError};
+use crate::{Invalid, Spec, Specs};
+
+mod case;
+mod params;
+mod rules;
+
+pub use case::{Case, Expected};
+pub(crate) use case::{of, t};
+#[allow(unused_imports, reason = "the params' types are named by the list below")]
+pub use params::*;
+pub(crate) use rules::Rules;
+pub use rules::{Batching, Derivative, EvalError, Nature, RuleToCome, StepOp};
+
+macro_rules! form {
+    (attr $field:ident $hasher:ident $sizes:ident) => {
+        $field.hash($hasher);
+    };
+    (size $field:ident $hasher:ident $sizes:ident) => {
+        $field.size_count().hash($hasher);
+        SizeAttr::sizes($field, $sizes);
+    };
+}
+
+macro_rules! primitives {
+    ($(
+        $(#[$doc:meta])*
+        $module:ident: $variant:ident
+        $(( $tf:ident: $tk:ident $tt:ty ))?
+        $({ $($(#[$sdoc:meta])* $sf:ident: $sk:ident $st:ty),* $(,)? })?;
+    )*) => {
+        $(mod $module;)*
+
+        /// An operation recorded in the graph, with its parameters.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Primitive {
+            $($(#[$doc])* $variant $(($tt))? $({ $($(#[$sdoc])* $sf: $st),* })?),*
+        }
+
+        /// The parameters of each primitive by reference: what its rules see.
+        pub(crate) mod fields {
+            use super::*;
+            $(
+                pub(crate) struct $variant<'a> {
+                    $(pub(crate) $tf: &'a $tt,)?
+                    $($(pub(crate) $sf: &'a $st,)*)?
+                    pub(crate) lifetime: std::marker::PhantomData<&'a ()>,
+                }
+            )*
+        }
+
+        impl Primitive {
+            /// The name of every primitive, in the order of the list.
+            pub const NAMES: &[&'static str] = &[$(stringify!($module)),*];
+
+            /// The operation's name, as texts and error messages use it.
+            pub fn name(&self) -> &'static str {
+                match self { $(Primitive::$variant { .. } => stringify!($module)),* }
+            }
+
+            #[inline]
+            fn rules<R>(&self, f: impl FnOnce(&dyn Rules) -> R) -> R {
+                match self {
+                    $(Primitive::$variant $(($tf))? $({ $($sf),* })? => f(&fields::$variant {
+                        $($tf,)? $($($sf,)*)? lifetime: std::marker::PhantomData,
+                    })),*
+                }
+            }
+
+            /// Every primitive's test cases.
+            pub fn cases() -> Vec<Case> {
+                let mut all = Vec::new();
+                $(all.extend(<fields::$variant<'_> as Rules>::cases());)*
+                all
+            }
+
+            /// Hashes everything but sizes taken from shapes, which it appends
+            /// to `sizes`: two primitives of one form differ in sizes only.
+            pub fn hash_form<H: Hasher>(&self, hasher: &mut H, sizes: &mut Vec<u64>) {
+                std::mem::discriminant(self).hash(hasher);
+                match self {
+                    $(Primitive::$variant $(($tf))? $({ $($sf),* })? => {
+                        $(form!($tk $tf hasher sizes);)?
+                        $($(form!($sk $sf hasher sizes);)*)?
+                        _ = &sizes;
+                    })*
+                }
+            }
+
+            /// Prints the primitive as [`Primitive::read`] reads it.
+            pub fn write(&self, out: &mut String) {
+                out.push_str(self.name());
+                match self {
+                    $(Primitive::$variant $(($tf))? $({ $($sf),* })? => {
+                        #[allow(unused_mut, reason = "a primitive may have no parameters")]
+                        let mut parameters: Vec<(&str, &dyn Fn(&mut String))> = Vec::new();
+                        $(let $tf = |out: &mut String| Attr::write($tf, out);
+                          parameters.push((stringify!($tf), &$tf));)?
+                        $($(let $sf = |out: &mut String| Attr::write($sf, out);)*
+                          $(parameters.push((stringify!($sf), &$sf));)*)?
+                        write_parameters(out, &parameters);
+                    })*
+                }
+            }
+
+            /// Parses a primitive as [`Primitive::write`] prints it.
+            ///
+            /// # Errors
+            /// When the name or a parameter is not known.
+            pub fn read(text: &mut Cursor<'_>) -> Result<Primitive, TextError> {
+                let mut ahead = text.clone();
+                let name = ahead.word("a primitive")?;
+                $(if name == stringify!($module) {
+                    *text = ahead;
+                    $(text.expect("(")?;
+                      text.expect(stringify!($tf))?;
+                      text.expect("=")?;
+                      let $tf = <$tt as Attr>::read(text)?;
+                      text.expect(")")?;)?
+                    $(text.expect("(")?;
+                      let mut first = true;
+                      $(if !std::mem::take(&mut first) { text.expect(",")?; }
+                        text.expect(stringify!($sf))?;
+                        text.expect("=")?;
+                        let $sf = <$st as Attr>::read(text)?;)*
+                      text.expect(")")?;)?
+                    return Ok(Primitive::$variant $(($tf))? $({ $($sf),* })?);
+                })*
+                Err(text.error("a primitive"))
+            }
+        }
+    };
+}
+
+primitives! {
+    /// Element-wise function of one operand.
+    unary: Unary(op: attr UnaryOp);
+    /// Element-wise function of two operands of equal shape and dtype.
+    binary: Binary(op: attr BinaryOp);
+    /// `(condition, a, b)`: a where the boolean condition holds, else b.
+    select: Select;
+    /// Conversion to another element type.
+    as_type: AsType(dtype: attr DType);
+    /// The same elements in another shape: a view where strides can say it.
+    reshape: Reshape(shape: size Vec<usize>);
+    /// Without the size-1 dimensions at `axes` (sorted, unique). A view.
+    squeeze: Squeeze(axes: attr Vec<usize>);
+    /// With size-1 dimensions at the result's `axes` (sorted, unique). A view.
+    expand_dims: ExpandDims(axes: attr Vec<usize>);
+    /// Result axis i is input axis `axes[i]`. A view.
+    transpose: Transpose(axes: attr Vec<usize>);
+    /// A normalised slice per dimension. A view.
+    slice: Slice {
+        /// First index per dimension.
+        start: size Vec<usize>,
+        /// Step per dimension, not 0.
+        step: attr Vec<isize>,
+        /// Number of indices per dimension: the result's shape.
+        len: size Vec<usize>,
+    };
+    /// Presented as a larger shape, aligned at the end, repeating size-1 dimensions. A view.
+    broadcast: Broadcast(shape: size Vec<usize>);
+    /// The input unchanged; no gradient flows through it. A view.
+    stop_gradient: StopGradient;
+    /// The input's bytes read as another dtype; where element sizes differ, the last dimension scales.
+    view: View(dtype: attr DType);
+    /// `(base, update)`: base with the region that `Slice` would select replaced by update.
+    slice_update: SliceUpdate {
+        /// First index per dimension.
+        start: size Vec<usize>,
+        /// Step per dimension, not 0.
+        step: attr Vec<isize>,
+        /// Number of indices per dimension: the update's shape.
+        len: size Vec<usize>,
+    };
+    /// Reduction over sorted, unique axes, which become size 1.
+    reduce: Reduce {
+        /// The combination.
+        op: attr ReduceOp,
+        /// The reduced axes.
+        axes: attr Vec<usize>,
+    };
+    /// The inputs joined along an axis.
+    concatenate: Concatenate {
+        /// The joined axis.
+        axis: attr usize,
+    };
+    /// Batched product of `[B…, M, K]` and `[B…, K, N]`.
+    matmul: Matmul;
+    /// `(a, b, c)`: alpha · (a @ b) + beta · c, with c of the result's shape.
+    add_mm: AddMM {
+        /// `f32::to_bits` of the product's factor.
+        alpha: attr u32,
+        /// `f32::to_bits` of c's factor.
+        beta: attr u32,
+    };
+    /// A fused class, defined by ordinary primitives.
+    fast: Fast(op: attr FastOp);
+    /// Element-wise operations fused into one. Inputs share the result's shape.
+    compiled: Compiled(region: attr Region);
+    /// A row-contiguous copy in a buffer of its own, never simplified away.
+    copy: Copy;
+    /// `(x, deps…)`: x unchanged, evaluated only after the others.
+    depends: Depends {
+        /// How many inputs follow x.
+        n_deps: attr usize,
+    };
+    /// Numbers 0, 1, 2, … along an axis, the same along all others.
+    iota: Iota {
+        /// Element type.
+        dtype: attr DType,
+        /// The result's shape.
+        shape: size Vec<usize>,
+        /// The axis along which the numbers grow.
+        axis: attr usize,
+    };
+    /// `(condition, captures…)`: the results of one of two bodies.
+    if_else: If {
+        /// Runs when the condition holds.
+        then: attr Body,
+        /// Runs when it does not.
+        otherwise: attr Body,
+    };
+    /// `(carried…, captures…)`: body while condition holds; results are what is carried.
+    while_loop: While {
+        /// From the carried values and captures to one boolean.
+        condition: attr Body,
+        /// From the carried values and captures to the next carried values.
+        body: attr Body,
+        /// How many inputs are carried.
+        carried: attr usize,
+    };
+    /// `(carried…, scanned…, captures…)`: body once per item of the scanned inputs' first axis.
+    scan_over: ScanOver {
+        /// From carried, one item of each scanned input, and captures, to carried and one item of each stacked result.
+        body: attr Body,
+        /// How many inputs are carried.
+        carried: attr usize,
+        /// How many inputs are scanned.
+        scanned: attr usize,
+        /// Whether items are taken from the end.
+        reverse: attr bool,
+    };
+    /// `(x, count)`: the first `count` items of an axis. The size is known only
+    /// once `count` is: the graph breaks there. Until then the shape is x's.
+    narrow: Narrow {
+        /// The shortened axis.
+        axis: attr usize,
+    };
+}
+
+fn write_parameters(out: &mut String, parameters: &[(&str, &dyn Fn(&mut String))]) {
+    if parameters.is_empty() {
+        return;
+    }
+    out.push('(');
+    for (i, (name, write)) in parameters.iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        _ = write!(out, "{name} = ");
+        write(out);
+    }
+    out.push(')');
+}
+
+impl Primitive {
+    /// Shape and dtype of each result, or why the inputs do not fit.
+    ///
+    /// # Errors
+    /// Names what was expected and what was found.
+    pub fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let specs = self.rules(|rules| rules.infer(inputs))?;
+        for spec in &specs {
+            spec.shape.checked_count(spec.dtype)?;
+        }
+        Ok(specs)
+    }
+
+    /// The results, computed slowly and carefully from row-ordered inputs.
+    ///
+    /// # Errors
+    /// When the inputs do not fit, or their data has no result.
+    pub fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        self.rules(|rules| rules.evaluate(inputs))
+    }
+
+    /// What kind of operation this is: the question passes ask.
+    pub fn nature(&self) -> Nature {
+        self.rules(|rules| rules.nature())
+    }
+
+    /// Where the result's elements lie when the input's lie as `input` says:
+    /// of a view, and where strides can say it.
+    pub fn view(&self, input: &Layout) -> Option<Layout> {
+        self.rules(|rules| rules.view(input))
+    }
+
+    /// The element-wise step that this is, if it is one.
+    pub fn step(&self) -> Option<StepOp> {
+        self.rules(|rules| rules.step())
+    }
+
+    /// The derivative rule.
+    ///
+    /// # Errors
+    /// Names the primitive while its rule is to come.
+    pub fn derivative(&self) -> Result<Derivative, RuleToCome> {
+        self.rules(|rules| rules.derivative())
+            .ok_or(RuleToCome { primitive: self.name(), rule: "derivative" })
+    }
+
+    /// The batching rule.
+    ///
+    /// # Errors
+    /// Names the primitive while its rule is to come.
+    pub fn batching(&self) -> Result<Batching, RuleToCome> {
+        self.rules(|rules| rules.batching()).ok_or(RuleToCome { primitive: self.name(), rule: "batching" })
+    }
+
+    /// Whether the parameters hold sizes taken from traced shapes, so that a
+    /// replay on other shapes would be wrong.
+    pub fn fixes_shape(&self) -> bool {
+        self.rules(|rules| rules.fixes_shape())
+    }
+}
+
+/// The layout that a view primitive gives to a host tensor, copied where
+/// strides cannot say it.
+fn evaluate_view(rules: &dyn Rules, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+    let [x] = inputs else {
+        return Err(Invalid::Arity { expected: "1", found: inputs.len() }.into());
+    };
+    let spec = Spec::new(x.dtype(), x.shape().clone());
+    let out = rules.infer(&[&spec])?.remove(0);
+    match rules.view(x.layout()) {
+        Some(layout) if x.dtype().size().is_some() => Ok(vec![x.with_layout(layout)?]),
+        _ => {
+            let row = HostTensor::from_bytes(x.dtype(), x.shape(), &x.bytes())?;
+            match rules.view(row.layout()) {
+                Some(layout) if x.dtype().size().is_some() => Ok(vec![row.with_layout(layout)?]),
+                _ if out.count() == row.count() => Ok(vec![row.reshape(&out.shape)?]),
+                _ => Err(TensorError::PackedView { dtype: x.dtype() }.into()),
+            }
+        }
+    }
+}
+
+fn one(spec: Spec) -> Result<Specs, Invalid> {
+    Ok(smallvec![spec])
+}

@@ -1,0 +1,59 @@
+use oneir_tensor::HostTensor;
+
+use super::case::t;
+use super::fields::Narrow;
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::{Case, Primitive, one};
+use crate::invalid::{axis_within, dtype_is, exactly, shape_is};
+use crate::{Invalid, Spec, Specs};
+
+impl Rules for Narrow<'_> {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let [x, count] = exactly(inputs)?;
+        axis_within(*self.axis, x.rank())?;
+        dtype_is("the count", count, "an integer", |d| d.is_integer())?;
+        shape_is("the count", count, &[])?;
+        one(x.clone())
+    }
+
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        let [x, count] = inputs else { return Err(Invalid::Arity { expected: "2", found: inputs.len() }.into()) };
+        let found = count.values()?.to_ints().and_then(|v| v.first().copied()).unwrap_or(-1);
+        let mut len = x.shape().clone();
+        match usize::try_from(found) {
+            Ok(n) if n <= len[*self.axis] => len[*self.axis] = n,
+            _ => {
+                let high = len[*self.axis] as i64;
+                return Err(EvalError::OutOfRange { what: "the count of narrow", found, low: 0, high });
+            }
+        }
+        Ok(vec![x.slice(&vec![0; x.rank()], &vec![1; x.rank()], &len)?])
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::DataSized
+    }
+
+    fn derivative(&self) -> Option<Derivative> {
+        None
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        None
+    }
+
+    fn cases() -> Vec<Case> {
+        vec![
+            Case::new(
+                Primitive::Narrow { axis: 0 },
+                vec![t(&[3], &[1f32, 2.0, 3.0]), t(&[], &[2i32])],
+                vec![t(&[2], &[1f32, 2.0])],
+            ),
+            Case::refused(
+                Primitive::Narrow { axis: 0 },
+                vec![t(&[1], &[1f32]), t(&[1], &[1i32])],
+                "the count must have shape []",
+            ),
+        ]
+    }
+}

@@ -1,0 +1,185 @@
+use oneir_tensor::{DType, HostTensor, Layout, TensorError};
+
+use crate::scalar::{BinaryOp, UnaryOp};
+use crate::{Invalid, Spec, Specs};
+
+use super::Case;
+
+/// What kind of operation a primitive is. Passes ask this, not names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Nature {
+    /// The input's elements seen through another layout.
+    View,
+    /// Each result element from the operands' elements at the same place.
+    ElementWise,
+    /// A sum of products over an inner dimension.
+    Contraction,
+    /// Many elements of an operand into one.
+    Reduction,
+    /// Elements moved, not computed.
+    Movement,
+    /// Made from parameters alone.
+    Source,
+    /// Random bits: a function of its key.
+    Random,
+    /// A fused class or region with a definition.
+    Fused,
+    /// Runs body graphs.
+    Control,
+    /// A result whose size is data: the graph breaks there.
+    DataSized,
+    /// Anything else that is a pure function of its inputs.
+    Opaque,
+    /// Orders or reaches outside: never merged, folded, reordered or dropped
+    /// while something reads it.
+    Effect,
+}
+
+impl Nature {
+    /// Whether two equal ops on equal inputs may become one, and an op on
+    /// constants may be computed early.
+    pub fn is_pure(self) -> bool {
+        !matches!(self, Nature::Effect)
+    }
+}
+
+/// An element-wise function that a region can hold as one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StepOp {
+    /// A function of one operand.
+    Unary(UnaryOp),
+    /// A function of two operands of one dtype.
+    Binary(BinaryOp),
+    /// `(condition, a, b)`.
+    Select,
+    /// Conversion to a dtype.
+    AsType(DType),
+}
+
+/// How a primitive is differentiated. The rules come with the transforms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Derivative {
+    /// The result does not change with the inputs, or only in jumps.
+    Zero,
+}
+
+/// How a primitive runs over a further axis. The rules come with the
+/// transforms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Batching {
+    /// The same primitive, whatever the further axis.
+    Same,
+}
+
+/// A derivative or batching rule that does not exist yet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("`{primitive}` has no {rule} rule yet")]
+pub struct RuleToCome {
+    /// The primitive's name.
+    pub primitive: &'static str,
+    /// Which rule was asked for.
+    pub rule: &'static str,
+}
+
+/// Why data has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// The inputs do not fit the primitive.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A tensor cannot be made or read.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// A matrix lacks what the op needs of it.
+    #[error("matrix {matrix} of {op} is not {expected}")]
+    Matrix {
+        /// The operation.
+        op: &'static str,
+        /// Which matrix of the batch.
+        matrix: usize,
+        /// What was needed: positive definite, invertible, convergent.
+        expected: &'static str,
+    },
+    /// A user kernel has no source for the device.
+    #[error("kernel `{kernel}` has no source for {target}")]
+    NoSource {
+        /// The kernel's name.
+        kernel: String,
+        /// The device it was to run on.
+        target: &'static str,
+    },
+    /// A user function failed.
+    #[error("`{name}` failed: {reason}")]
+    User {
+        /// The function's name.
+        name: String,
+        /// What it said.
+        reason: String,
+    },
+    /// The op only means something between several processes.
+    #[error("{op} needs a group of more than one process")]
+    Alone {
+        /// The operation.
+        op: &'static str,
+    },
+    /// A value that counts or indexes is out of range.
+    #[error("{what} is {found}, but must lie in {low}..={high}")]
+    OutOfRange {
+        /// What it counts.
+        what: &'static str,
+        /// Its value.
+        found: i64,
+        /// Smallest accepted.
+        low: i64,
+        /// Largest accepted.
+        high: i64,
+    },
+    /// Part of a graph could not be computed.
+    #[error(transparent)]
+    Graph(#[from] Box<crate::graph::GraphError>),
+}
+
+/// All rules of one primitive, over its parameters. The list of primitives
+/// dispatches to these; one that lacks a rule does not compile.
+pub(crate) trait Rules {
+    /// Shape and dtype of each result.
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid>;
+
+    /// The results: slow, obvious, careful. Inputs may lie with any strides.
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError>;
+
+    /// What kind of operation this is.
+    fn nature(&self) -> Nature;
+
+    /// Derivative rule; `None` until it exists.
+    fn derivative(&self) -> Option<Derivative>;
+
+    /// Batching rule; `None` until it exists.
+    fn batching(&self) -> Option<Batching>;
+
+    /// Test cases: parameters, inputs and right answers.
+    fn cases() -> Vec<Case>
+    where
+        Self: Sized;
+
+    /// Of a view: the result's layout over the input's buffer, where strides
+    /// can say it.
+    fn view(&self, _input: &Layout) -> Option<Layout> {
+        None
+    }
+
+    /// Of an element-wise primitive: the step of a region.
+    fn step(&self) -> Option<StepOp> {
+        None
+    }
+
+    /// Whether parameters hold sizes taken from traced shapes.
+    fn fixes_shape(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,95 @@
+use oneir_tensor::{DType, HostTensor};
+
+use super::case::{for_dtypes, of, t};
+use super::fields::Unary;
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules, StepOp};
+use super::{Case, Primitive, one};
+use crate::invalid::exactly;
+use crate::scalar::UnaryOp;
+use crate::{Invalid, Spec, Specs};
+
+impl Rules for Unary<'_> {
+    fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
+        let [x] = exactly(inputs)?;
+        one(x.with_dtype(self.op.result(x.dtype)?))
+    }
+
+    fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
+        let [x] = inputs else { return Err(Invalid::Arity { expected: "1", found: inputs.len() }.into()) };
+        let dtype = self.op.result(x.dtype())?;
+        let values = self
+            .op
+            .eval(&x.values()?)
+            .ok_or(Invalid::Undefined { op: self.op.name(), dtype: x.dtype() })?;
+        Ok(vec![HostTensor::from_values(dtype, x.shape(), &values.convert(dtype))?])
+    }
+
+    fn nature(&self) -> Nature {
+        Nature::ElementWise
+    }
+
+    fn step(&self) -> Option<StepOp> {
+        Some(StepOp::Unary(*self.op))
+    }
+
+    fn derivative(&self) -> Option<Derivative> {
+        None
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        Some(Batching::Same)
+    }
+
+    fn cases() -> Vec<Case> {
+        use DType::{BF16, Bool, Complex64, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+        let known = vec![
+            Case::new(
+                Primitive::Unary(UnaryOp::Abs),
+                vec![of(F32, &[2, 2], &[-1.5, 0.0, 2.0, -4.0])],
+                vec![of(F32, &[2, 2], &[1.5, 0.0, 2.0, 4.0])],
+            ),
+            Case::new(
+                Primitive::Unary(UnaryOp::Round),
+                vec![of(F32, &[5], &[0.5, 1.5, -0.5, -2.5, 2.25])],
+                vec![of(F32, &[5], &[0.0, 2.0, -0.0, -2.0, 2.0])],
+            ),
+            Case::new(
+                Primitive::Unary(UnaryOp::Rsqrt),
+                vec![of(F32, &[2], &[4.0, 0.25])],
+                vec![of(F32, &[2], &[0.5, 2.0])],
+            ),
+        ];
+        let mut cases = for_dtypes(F32, &[F16, BF16, F64], known);
+        cases.push(Case::new(
+            Primitive::Unary(UnaryOp::IsNan),
+            vec![of(F32, &[2], &[f64::NAN, 1.0])],
+            vec![t(&[2], &[true, false])],
+        ));
+        cases.push(Case::new(
+            Primitive::Unary(UnaryOp::Neg),
+            vec![t(&[2], &[i8::MIN, 5])],
+            vec![t(&[2], &[i8::MIN, -5])],
+        ));
+        cases.push(Case::refused(Primitive::Unary(UnaryOp::Exp), vec![t(&[1], &[1i32])], "exp is not defined for i32"));
+        // Every function on every dtype that it takes, on numbers inside its domain.
+        for &op in UnaryOp::ALL {
+            let numbers: &[f64] = match op {
+                UnaryOp::ArcCosh => &[1.0, 1.5, 2.0, 8.0, 1.25, 3.0],
+                UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Log10 => {
+                    &[0.5, 1.0, 2.0, 4.0, 0.25, 7.0]
+                }
+                _ => &[-0.75, 0.5, 0.25, -0.125, 0.875, -0.5],
+            };
+            for dtype in [Bool, U8, U16, U32, U64, I8, I16, I32, I64, F16, BF16, F32, F64, Complex64] {
+                if op.result(dtype).is_ok() {
+                    let scaled: Vec<f64> =
+                        if dtype.is_inexact() { numbers.to_vec() } else { numbers.iter().map(|x| x * 8.0).collect() };
+                    cases.push(Case::parity(Primitive::Unary(op), vec![of(dtype, &[2, 3], &scaled)]));
+                }
+            }
+        }
+        cases.push(Case::parity(Primitive::Unary(UnaryOp::Exp), vec![of(F32, &[0, 3], &[])]));
+        cases.push(Case::parity(Primitive::Unary(UnaryOp::Exp), vec![of(F32, &[], &[1.0])]));
+        cases
+    }
+}

@@ -125,7 +125,7 @@ pub fn write(path: impl AsRef<Path>, tensor: &HostTensor) -> Result<(), IoError>
 /// Writes a file laid out as `options` say.
 ///
 /// # Errors
-/// As [`write`], and when a header does not fit the version.
+/// As [`write()`], and when a header does not fit the version.
 ///
 /// ```
 /// use oneir_io::npy::{self, Endian, Options, Order, Version};

@@ -1,4 +1,4 @@
-//! NumPy's npz files: zip archives of [npy](crate::npy) members.
+//! NumPy's npz files: zip archives of [`npy`] members.
 
 mod metered;
 
@@ -23,7 +23,7 @@ const MAX_INFLATION: u64 = 258 * 8 / 2;
 /// The longest member name that a zip archive can hold.
 const MAX_NAME: usize = u16::MAX as usize;
 
-/// How [`write`] stores the members.
+/// How [`write()`] stores the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
     /// As they are, like `numpy.savez`.

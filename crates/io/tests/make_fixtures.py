@@ -1,6 +1,6 @@
 """Writes the files in `data` with NumPy, ml_dtypes and safetensors.
 
-Run it in this folder; `numpy_oracle.rs` knows the values.
+`numpy_oracle.rs` knows the values.
 """
 
 import pathlib

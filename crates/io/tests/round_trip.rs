@@ -20,7 +20,8 @@ fn folder(test: &str) -> PathBuf {
 /// Every byte pattern in turn, as bools where they must be.
 fn pattern(dtype: DType, shape: &[usize]) -> HostTensor {
     let bytes = dtype.bytes_for(shape.iter().product()).unwrap();
-    let code = |i: usize| if dtype == DType::Bool { (i % 3 == 0) as u8 } else { (i * 37 + 11) as u8 };
+    let code =
+        |i: usize| if dtype == DType::Bool { u8::from(i.is_multiple_of(3)) } else { (i * 37 + 11) as u8 };
     HostTensor::from_bytes(dtype, shape, &(0..bytes).map(code).collect::<Vec<_>>()).unwrap()
 }
 

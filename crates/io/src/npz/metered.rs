@@ -62,8 +62,8 @@ mod tests {
         let mut reads = 0;
         let refused = loop {
             reader.rewind().unwrap();
-            match reader.read(&mut into) {
-                Ok(_) => reads += 1,
+            match reader.read_exact(&mut into) {
+                Ok(()) => reads += 1,
                 Err(e) => break e,
             }
         };

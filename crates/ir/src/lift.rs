@@ -38,6 +38,7 @@ pub fn lift(inputs: &[Value], outputs: &[Value], leaves: Leaves) -> Result<Lifte
         graph: TensorGraph::default(),
         ids: FxHashMap::default(),
         scattered: FxHashMap::default(),
+        numbers: FxHashMap::default(),
         places: Vec::new(),
         leaves: Vec::new(),
         policy: leaves,
@@ -67,6 +68,8 @@ struct Lifter {
     ids: FxHashMap<usize, TensorId>,
     /// The tensors of fused nodes, by output.
     scattered: FxHashMap<(usize, usize), TensorId>,
+    /// Constants of one element, by value.
+    numbers: FxHashMap<HostTensor, TensorId>,
     places: Vec<Place>,
     leaves: Vec<Value>,
     policy: Leaves,
@@ -132,7 +135,19 @@ impl Lifter {
     }
 
     fn constant(&mut self, value: &Value, tensor: HostTensor) {
-        let id = self.graph.push_tensor(Tensor::constant(tensor));
+        // Definitions repeat small numbers: one tensor each is enough.
+        let single = (tensor.count() == 1).then(|| tensor.clone());
+        let id = match single {
+            Some(number) => match self.numbers.get(&number) {
+                Some(&id) => id,
+                None => {
+                    let id = self.graph.push_tensor(Tensor::constant(tensor));
+                    self.numbers.insert(number, id);
+                    id
+                }
+            },
+            None => self.graph.push_tensor(Tensor::constant(tensor)),
+        };
         self.ids.insert(value.node_key(), id);
     }
 

@@ -6,7 +6,7 @@ use oneir_tensor::{HostTensor, Layout, Shape};
 
 use crate::fast::FastOp;
 use crate::graph::{
-    Class, Dst, GraphError, Op, Operand, RowSel, Span, Sym, TensorGraph, TensorId, WriteResult,
+    Class, Dst, GraphError, Op, Operand, Role, RowSel, Span, Sym, TensorGraph, TensorId, WriteResult,
 };
 use crate::primitive::EvalError;
 use crate::{Leaves, Place, Real, Spec, Value, lift};
@@ -35,6 +35,18 @@ use crate::{Leaves, Place, Real, Spec, Value, lift};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn run(graph: &TensorGraph, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, GraphError> {
+    Ok(run_step(graph, inputs)?.0)
+}
+
+/// As [`run`], and gives the states after the run too, in the order in which
+/// they stand among the inputs.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_step(
+    graph: &TensorGraph,
+    inputs: &[HostTensor],
+) -> Result<(Vec<HostTensor>, Vec<HostTensor>), GraphError> {
     let mut memory = Memory::bind(graph, inputs)?;
     let mut last_use = vec![usize::MAX; graph.tensors.len()];
     for (at, op) in graph.ops.iter().enumerate() {
@@ -42,7 +54,9 @@ pub fn run(graph: &TensorGraph, inputs: &[HostTensor]) -> Result<Vec<HostTensor>
             last_use[operand.tensor.at()] = at;
         }
     }
-    for &output in &graph.outputs {
+    let states: Vec<TensorId> =
+        graph.inputs.iter().copied().filter(|&id| graph.tensor(id).role == Role::State).collect();
+    for &output in graph.outputs.iter().chain(&states) {
         last_use[output.at()] = usize::MAX;
     }
     for (at, op) in graph.ops.iter().enumerate() {
@@ -53,7 +67,8 @@ pub fn run(graph: &TensorGraph, inputs: &[HostTensor]) -> Result<Vec<HostTensor>
             }
         }
     }
-    graph.outputs.iter().map(|&id| memory.get(id)).collect()
+    let read = |ids: &[TensorId]| ids.iter().map(|&id| memory.get(id)).collect::<Result<Vec<_>, _>>();
+    Ok((read(&graph.outputs)?, read(&states)?))
 }
 
 /// The values of a graph's tensors while it runs.

@@ -3,6 +3,16 @@
 //! [`OnnxFile`] reads a model's file into a checked representation: every name
 //! resolves, nodes stand in an order in which they can run, and the type and
 //! shape of each stored tensor are known before its data is touched.
+//!
+//! ```
+//! use oneir_onnx::OnnxFile;
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/mlp_digits.onnx");
+//! let file = OnnxFile::open(path)?;
+//! assert_eq!(file.opsets.version("ai.onnx"), Some(17));
+//! assert_eq!(file.graph.inputs[0].ty.to_string(), "FLOAT[?, 64]");
+//! # Ok::<(), oneir_onnx::OnnxError>(())
+//! ```
 
 mod error;
 mod file;

@@ -1,4 +1,5 @@
-//! The checked-in messages are what the generator makes of `proto/onnx.proto`.
+//! The checked-in messages are what the generator makes of the schemas in
+//! `proto/`.
 
 use std::path::Path;
 use std::{env, fs};
@@ -10,7 +11,7 @@ fn generated_messages_are_current() {
     fs::create_dir_all(&out).expect("a folder for the generator");
 
     let proto = here.join("proto");
-    let files = protox::compile(["onnx.proto"], [proto]).expect("onnx.proto compiles");
+    let files = protox::compile(["onnx.proto", "onnx-data.proto"], [proto]).expect("the schemas compile");
     prost_build::Config::new()
         .out_dir(&out)
         .disable_comments(["."])

@@ -1,9 +1,9 @@
 use oneir_tensor::{DType, HostTensor};
 
-use super::{FastOp, FusedClass, LayerNorm, in_f32};
+use super::{FastOp, FusedClass, LayerNorm, Probe, in_f32};
 use crate::invalid::{dtype_is, exactly, same_dtype, shape_is};
 use crate::primitive::of;
-use crate::{Invalid, Real, ReduceOp, Spec, Specs, UnaryOp, Value};
+use crate::{BinaryOp, Invalid, Primitive, Real, ReduceOp, Spec, Specs, UnaryOp, Value};
 
 /// The checks that every norm over the last axis makes.
 pub(super) fn check_norm(x: &Spec, weights: &[(&'static str, &Spec)]) -> Result<Specs, Invalid> {
@@ -25,6 +25,46 @@ pub(super) fn mean(x: &Value) -> Result<Value, Invalid> {
     sum.divide(&sum.filled_like(shape.cols() as f64)?)
 }
 
+/// How a centred or squared value is brought to scale 1.
+#[derive(Clone, Copy)]
+pub(super) enum Scaling {
+    /// Times the reciprocal square root.
+    Rsqrt,
+    /// Times one over the square root.
+    Reciprocal,
+    /// Over the square root.
+    Divide,
+}
+
+impl Scaling {
+    /// `x` scaled by the root of `square + eps`.
+    pub(super) fn apply(self, x: &Value, square: &Value, eps: f64) -> Result<Value, Invalid> {
+        let shape = x.spec().shape.clone();
+        let moved = square.add(&square.filled_like(eps)?)?;
+        match self {
+            Scaling::Rsqrt => x.multiply(&moved.unary(UnaryOp::Rsqrt)?.broadcast(&shape)?),
+            Scaling::Reciprocal => {
+                let root = moved.unary(UnaryOp::Sqrt)?.unary(UnaryOp::Reciprocal)?;
+                x.multiply(&root.broadcast(&shape)?)
+            }
+            Scaling::Divide => x.divide(&moved.unary(UnaryOp::Sqrt)?.broadcast(&shape)?),
+        }
+    }
+}
+
+impl LayerNorm {
+    fn written(&self, inputs: &[Value], scaling: Scaling) -> Result<Value, Invalid> {
+        let [x, weight, bias] = inputs else {
+            return Err(Invalid::Arity { expected: "3", found: inputs.len() });
+        };
+        let shape = x.spec().shape.clone();
+        let centred = x.subtract(&mean(x)?.broadcast(&shape)?)?;
+        let variance = mean(&centred.unary(UnaryOp::Square)?)?;
+        let scaled = scaling.apply(&centred, &variance, self.eps.get())?;
+        scaled.multiply(&weight.broadcast(&shape)?)?.add(&bias.broadcast(&shape)?)
+    }
+}
+
 impl FusedClass for LayerNorm {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [x, weight, bias] = exactly(inputs)?;
@@ -32,19 +72,29 @@ impl FusedClass for LayerNorm {
     }
 
     fn definition(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
-        in_f32(inputs, |inputs| {
-            let [x, weight, bias] = inputs else {
-                return Err(Invalid::Arity { expected: "3", found: inputs.len() });
-            };
-            let shape = x.spec().shape.clone();
-            let centred = x.subtract(&mean(x)?.broadcast(&shape)?)?;
-            let variance = mean(&centred.unary(UnaryOp::Square)?)?;
-            let scale = variance.add(&variance.filled_like(self.eps.get())?)?.unary(UnaryOp::Rsqrt)?;
-            centred
-                .multiply(&scale.broadcast(&shape)?)?
-                .multiply(&weight.broadcast(&shape)?)?
-                .add(&bias.broadcast(&shape)?)
-        })
+        in_f32(inputs, |inputs| self.written(inputs, Scaling::Rsqrt))
+    }
+
+    fn spellings(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        [Scaling::Rsqrt, Scaling::Reciprocal, Scaling::Divide].map(|s| self.written(inputs, s)).into_iter().collect()
+    }
+
+    fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
+        let sum = |p: &Primitive| matches!(p, Primitive::Reduce { op: ReduceOp::Sum, .. });
+        let x = probe.result();
+        match (probe.root(), probe.nearest(9, &sum)) {
+            (Primitive::Binary(BinaryOp::Add), Some((Primitive::Reduce { axes, .. }, _)))
+                if axes[..] == [x.rank().wrapping_sub(1)] && x.dtype.is_float() =>
+            {
+                let row = x.with_shape([x.shape.cols()]);
+                vec![(LayerNorm { eps: Real::new(f64::NAN) }.into(), vec![x, row.clone(), row])]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn with_number(&self, number: f64) -> Option<FastOp> {
+        Some(LayerNorm { eps: Real::new(number) }.into())
     }
 
     fn cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)> {

@@ -1,9 +1,9 @@
 use oneir_tensor::{DType, HostTensor};
 
-use super::{Activation, FastOp, FusedClass, Linear};
+use super::{Activation, FastOp, FusedClass, Linear, Probe};
 use crate::invalid::{dtype_is, exactly, same_dtype};
 use crate::primitive::of;
-use crate::{Invalid, Primitive, Spec, Specs, Value};
+use crate::{BinaryOp, Invalid, Primitive, Spec, Specs, UnaryOp, Value};
 
 impl FusedClass for Linear {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -22,6 +22,25 @@ impl FusedClass for Linear {
         let product = a.matmul(b)?;
         let sum = product.add(&bias.broadcast(&product.spec().shape)?)?;
         Ok(vec![self.activation.apply(&sum)?])
+    }
+
+    fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
+        let activation = match probe.root() {
+            Primitive::Binary(BinaryOp::Maximum) => Activation::Relu,
+            Primitive::Unary(UnaryOp::Tanh) => Activation::Tanh,
+            Primitive::Unary(UnaryOp::Sigmoid) => Activation::Sigmoid,
+            Primitive::Binary(BinaryOp::Add) => Activation::None,
+            _ => return Vec::new(),
+        };
+        let depth = if activation == Activation::None { 1 } else { 2 };
+        match probe.nearest(depth, &|p| matches!(p, Primitive::Matmul)) {
+            Some((_, mut specs)) if specs[0].dtype.is_float() => {
+                // The bias stands as the sum sees it.
+                specs.push(probe.result());
+                vec![(Linear { activation }.into(), specs)]
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)> {

@@ -22,10 +22,40 @@ pub(crate) trait FusedClass {
     /// The same computation in ordinary primitives: what it means.
     fn definition(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid>;
 
+    /// The ways in which exporters and people write the class, of which its
+    /// definition is one.
+    fn spellings(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        self.definition(inputs)
+    }
+
+    /// What the op under the probe might be the last op of, with the specs of
+    /// the inputs. A parameter that is NaN stands for any number.
+    fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)>
+    where
+        Self: Sized;
+
+    /// The class with the number found where a parameter was NaN.
+    fn with_number(&self, _number: f64) -> Option<FastOp> {
+        None
+    }
+
     /// Test cases; `None` stands for whatever the definition gives.
     fn cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)>
     where
         Self: Sized;
+}
+
+/// What recognition asks about an op that may end a fused class.
+pub trait Probe {
+    /// The op.
+    fn root(&self) -> &Primitive;
+
+    /// Its result.
+    fn result(&self) -> Spec;
+
+    /// The nearest op at most `depth` steps above that `accept` takes, with
+    /// the specs of its operands.
+    fn nearest(&self, depth: usize, accept: &dyn Fn(&Primitive) -> bool) -> Option<(Primitive, Vec<Spec>)>;
 }
 
 macro_rules! classes {
@@ -102,6 +132,16 @@ macro_rules! classes {
             }
         }
 
+        impl FastOp {
+            /// What the op under the probe might be the last op of, with the
+            /// specs of the inputs; larger classes first.
+            pub fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
+                let mut all = Vec::new();
+                $(all.extend(<$variant as FusedClass>::candidates(probe));)*
+                all
+            }
+        }
+
         fn class_cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)> {
             let mut all = Vec::new();
             $(all.extend(<$variant as FusedClass>::cases());)*
@@ -155,6 +195,22 @@ impl FastOp {
     /// When the inputs do not fit.
     pub fn definition(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
         self.class().definition(inputs)
+    }
+}
+
+impl FastOp {
+    /// The ways in which the class is written, one value for each.
+    ///
+    /// # Errors
+    /// When the inputs do not fit.
+    pub fn spellings(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        self.class().spellings(inputs)
+    }
+
+    /// The class with the number found where a parameter was NaN; `None` when
+    /// it has no such parameter.
+    pub fn with_number(&self, number: f64) -> Option<FastOp> {
+        self.class().with_number(number)
     }
 }
 

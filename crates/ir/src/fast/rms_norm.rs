@@ -1,10 +1,20 @@
 use oneir_tensor::{DType, HostTensor};
 
-use super::layer_norm::{check_norm, mean};
-use super::{FastOp, FusedClass, RmsNorm, in_f32};
+use super::layer_norm::{Scaling, check_norm, mean};
+use super::{FastOp, FusedClass, Probe, RmsNorm, in_f32};
 use crate::invalid::exactly;
 use crate::primitive::of;
-use crate::{Invalid, Real, Spec, Specs, UnaryOp, Value};
+use crate::{BinaryOp, Invalid, Primitive, Real, ReduceOp, Spec, Specs, UnaryOp, Value};
+
+impl RmsNorm {
+    fn written(&self, inputs: &[Value], scaling: Scaling) -> Result<Value, Invalid> {
+        let [x, weight] = inputs else {
+            return Err(Invalid::Arity { expected: "2", found: inputs.len() });
+        };
+        let square = mean(&x.unary(UnaryOp::Square)?)?;
+        scaling.apply(x, &square, self.eps.get())?.multiply(&weight.broadcast(&x.spec().shape)?)
+    }
+}
 
 impl FusedClass for RmsNorm {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -13,15 +23,29 @@ impl FusedClass for RmsNorm {
     }
 
     fn definition(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
-        in_f32(inputs, |inputs| {
-            let [x, weight] = inputs else {
-                return Err(Invalid::Arity { expected: "2", found: inputs.len() });
-            };
-            let shape = x.spec().shape.clone();
-            let square = mean(&x.unary(UnaryOp::Square)?)?;
-            let scale = square.add(&square.filled_like(self.eps.get())?)?.unary(UnaryOp::Rsqrt)?;
-            x.multiply(&scale.broadcast(&shape)?)?.multiply(&weight.broadcast(&shape)?)
-        })
+        in_f32(inputs, |inputs| self.written(inputs, Scaling::Rsqrt))
+    }
+
+    fn spellings(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        [Scaling::Rsqrt, Scaling::Reciprocal, Scaling::Divide].map(|s| self.written(inputs, s)).into_iter().collect()
+    }
+
+    fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
+        let sum = |p: &Primitive| matches!(p, Primitive::Reduce { op: ReduceOp::Sum, .. });
+        let x = probe.result();
+        match (probe.root(), probe.nearest(8, &sum)) {
+            (Primitive::Binary(BinaryOp::Multiply), Some((Primitive::Reduce { axes, .. }, _)))
+                if axes[..] == [x.rank().wrapping_sub(1)] && x.dtype.is_float() =>
+            {
+                let row = x.with_shape([x.shape.cols()]);
+                vec![(RmsNorm { eps: Real::new(f64::NAN) }.into(), vec![x, row])]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn with_number(&self, number: f64) -> Option<FastOp> {
+        Some(RmsNorm { eps: Real::new(number) }.into())
     }
 
     fn cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)> {

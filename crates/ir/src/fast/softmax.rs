@@ -1,9 +1,9 @@
 use oneir_tensor::{DType, HostTensor};
 
-use super::{FastOp, FusedClass, Softmax, in_f32};
+use super::{FastOp, FusedClass, Probe, Softmax, in_f32};
 use crate::invalid::{axis_within, dtype_is, exactly};
 use crate::primitive::{of, t};
-use crate::{Invalid, ReduceOp, Spec, Specs, UnaryOp, Value};
+use crate::{BinaryOp, Invalid, Primitive, ReduceOp, Spec, Specs, UnaryOp, Value};
 
 impl FusedClass for Softmax {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -27,6 +27,16 @@ impl FusedClass for Softmax {
             let e = x.subtract(&top.broadcast(&shape)?)?.unary(UnaryOp::Exp)?;
             e.divide(&e.reduce(ReduceOp::Sum, &[self.axis])?.broadcast(&shape)?)
         })
+    }
+
+    fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
+        let reduce = |p: &Primitive| matches!(p, Primitive::Reduce { op: ReduceOp::Sum, .. });
+        match (probe.root(), probe.nearest(1, &reduce)) {
+            (Primitive::Binary(BinaryOp::Divide), Some((Primitive::Reduce { axes, .. }, _))) if axes.len() == 1 => {
+                vec![(Softmax { axis: axes[0] }.into(), vec![probe.result()])]
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn cases() -> Vec<(FastOp, Vec<HostTensor>, Option<Vec<HostTensor>>)> {

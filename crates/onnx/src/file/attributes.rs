@@ -322,14 +322,14 @@ fn read_value(
                 *t,
                 tensor_place(),
                 &reader.files,
-                &mut reader.dense,
+                &mut reader.allowance,
             )?),
             None => return wrong(AttributeKind::Undefined),
         },
         AttributeKind::SparseTensors => {
             let mut tensors = Vec::with_capacity(proto.sparse_tensors.len());
             for t in proto.sparse_tensors {
-                tensors.push(Sparse::read(t, tensor_place(), &reader.files, &mut reader.dense)?);
+                tensors.push(Sparse::read(t, tensor_place(), &reader.files, &mut reader.allowance)?);
             }
             AttributeValue::SparseTensors(tensors)
         }

@@ -74,8 +74,8 @@ impl Function {
             overload: proto.overload.unwrap_or_default(),
             parameters: proto.attribute,
             defaults,
-            opsets: Opsets::read(proto.opset_import)?.or(model),
-            body: Arc::new(body.connected()?.closed()?),
+            opsets: Opsets::read(proto.opset_import)?.or(model, &mut reader.allowance)?,
+            body: Arc::new(body.connected(reader)?.closed()?),
         })
     }
 

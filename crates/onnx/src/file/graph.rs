@@ -2,11 +2,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::allowance::Allowance;
 use super::attributes::Attributes;
 use super::external::ExternalFiles;
 use super::opsets::{domain, qualified};
 use super::order;
-use super::sparse::{DenseAllowance, Sparse};
+use super::sparse::Sparse;
 use super::{TensorData, ValueInfo};
 use crate::error::{OnnxError, Place};
 use crate::proto::{GraphProto, NodeProto};
@@ -83,13 +84,14 @@ impl NodeDef {
             return Err(OnnxError::NoOperator { place });
         }
         let attributes = Attributes::read(proto.attribute, &place, reader)?;
+        let mut captures = Vec::new();
         let mut seen = HashSet::new();
-        let captures = attributes
-            .all_graphs()
-            .flat_map(|g| &g.captures)
-            .filter(|name| seen.insert(name.as_str()))
-            .cloned()
-            .collect();
+        for name in attributes.all_graphs().flat_map(|g| &g.captures) {
+            if seen.insert(name) {
+                reader.allowance.take_name(name)?;
+                captures.push(name.clone());
+            }
+        }
         Ok(NodeDef {
             name,
             op_type,
@@ -112,7 +114,7 @@ impl NodeDef {
 /// What reading one file carries from graph to graph.
 pub(super) struct Reader {
     pub(super) files: Arc<ExternalFiles>,
-    pub(super) dense: DenseAllowance,
+    pub(super) allowance: Allowance,
     /// Whether attributes may refer to the parameters of a function.
     pub(super) in_function: bool,
 }
@@ -146,7 +148,7 @@ impl Graph {
         for mut sparse in proto.sparse_initializer {
             let name = sparse.values.as_mut().and_then(|values| values.name.take()).unwrap_or_default();
             let place = Arc::new(Place::Initializer { name: name.clone() });
-            initializers.push((name, Sparse::read(sparse, place, &reader.files, &mut reader.dense)?));
+            initializers.push((name, Sparse::read(sparse, place, &reader.files, &mut reader.allowance)?));
         }
         let infos = |protos: Vec<_>, place: fn(String) -> Place| {
             protos.into_iter().map(|proto| ValueInfo::read(proto, place)).collect::<Result<Vec<_>, _>>()
@@ -160,29 +162,30 @@ impl Graph {
             value_info: infos(proto.value_info, |name| Place::Value { name })?,
             captures: Vec::new(),
         }
-        .connected()
+        .connected(reader)
     }
 
     /// This graph with its nodes sorted and its captures found.
-    pub(super) fn connected(mut self) -> Result<Self, OnnxError> {
+    pub(super) fn connected(mut self, reader: &mut Reader) -> Result<Self, OnnxError> {
         let makers = self.makers()?;
         let mut captures = Vec::new();
-        let mut captured = HashSet::new();
-        let mut resolve = |name: &str| match makers.get(name) {
+        let mut seen = HashSet::new();
+        let mut maker = |name| match makers.get(name) {
             Some(maker) => maker.node,
             None => {
-                if captured.insert(name.to_owned()) {
-                    captures.push(name.to_owned());
+                if seen.insert(name) {
+                    captures.push(name);
                 }
                 None
             }
         };
         let depends: Vec<Vec<usize>> =
-            self.nodes.iter().map(|node| node.reads().filter_map(&mut resolve).collect()).collect();
+            self.nodes.iter().map(|node| node.reads().filter_map(&mut maker).collect()).collect();
         for output in &self.outputs {
-            resolve(&output.name);
+            maker(&output.name);
         }
-        drop(makers);
+        captures.iter().try_for_each(|name| reader.allowance.take_name(name))?;
+        let captures = captures.into_iter().map(str::to_owned).collect();
         let order = order::sort(&depends).map_err(|cycle| OnnxError::Cycle {
             nodes: cycle.into_iter().map(|i| self.nodes[i].place().clone()).collect(),
         })?;

@@ -1,5 +1,6 @@
 //! Model files, checked while they are read.
 
+mod allowance;
 mod attributes;
 mod elem;
 mod external;
@@ -21,10 +22,10 @@ use prost::Message;
 
 use crate::error::OnnxError;
 use crate::proto::ModelProto;
+use allowance::Allowance;
 use external::ExternalFiles;
 use function::FunctionIndex;
 use graph::Reader;
-use sparse::DenseAllowance;
 
 pub use attributes::{AttributeKind, AttributeValue, Attributes};
 pub use elem::ElemType;
@@ -91,9 +92,10 @@ impl OnnxFile {
     /// When the bytes are no valid model.
     pub fn from_bytes(bytes: impl Into<Bytes>, folder: Option<&Path>) -> Result<Self, OnnxError> {
         let bytes = bytes.into();
-        wire::check(&bytes)?;
+        let mut allowance = Allowance::for_file(bytes.len());
+        wire::check(&bytes, &mut allowance)?;
         let files = ExternalFiles::new(folder.map(absolute).transpose()?);
-        let mut reader = Reader { files, dense: DenseAllowance::for_file(bytes.len()), in_function: false };
+        let mut reader = Reader { files, allowance, in_function: false };
         let model =
             ModelProto::decode(bytes).map_err(|e| OnnxError::Undecodable { reason: e.to_string() })?;
 

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::allowance::Allowance;
 use crate::error::OnnxError;
 use crate::proto::OperatorSetIdProto;
 
@@ -38,11 +39,12 @@ impl Opsets {
     }
 
     /// These, and those of `outer` for domains that these do not name.
-    pub(super) fn or(mut self, outer: &Opsets) -> Self {
+    pub(super) fn or(mut self, outer: &Opsets, allowance: &mut Allowance) -> Result<Self, OnnxError> {
         for (domain, &version) in &outer.0 {
+            allowance.take_name(domain)?;
             self.0.entry(domain.clone()).or_insert(version);
         }
-        self
+        Ok(self)
     }
 
     /// The versions of files from before operator sets were named.

@@ -1,8 +1,8 @@
-use std::mem::size_of;
 use std::sync::Arc;
 
 use oneir_tensor::{Buffer, DType, HostTensor, TensorError};
 
+use super::allowance::Allowance;
 use super::external::ExternalFiles;
 use super::tensor::checked_shape;
 use super::{ElemType, TensorData};
@@ -15,32 +15,12 @@ pub(super) struct Sparse {
     indices: TensorData,
 }
 
-/// What the dense forms of a file's sparse tensors may take together: this
-/// many bytes, and so many more for each byte of the file.
-const FREE_BYTES: usize = 64 << 20;
-const BYTES_PER_BYTE: usize = 1024;
-
-/// Bytes that the dense tensors of one file may still take.
-#[derive(Debug)]
-pub(super) struct DenseAllowance(usize);
-
-impl DenseAllowance {
-    pub(super) fn for_file(bytes: usize) -> Self {
-        DenseAllowance(bytes.saturating_mul(BYTES_PER_BYTE).saturating_add(FREE_BYTES))
-    }
-
-    fn take(&mut self, needed: usize) -> Result<(), SparseFault> {
-        self.0 = self.0.checked_sub(needed).ok_or(SparseFault::TooLarge { needed, left: self.0 })?;
-        Ok(())
-    }
-}
-
 impl Sparse {
     pub(super) fn read(
         proto: SparseTensorProto,
         place: Arc<Place>,
         files: &Arc<ExternalFiles>,
-        allowance: &mut DenseAllowance,
+        allowance: &mut Allowance,
     ) -> Result<TensorData, OnnxError> {
         let refused = |fault| OnnxError::Tensor { place: place.clone(), fault };
         let (Some(values), Some(indices)) = (proto.values, proto.indices) else {
@@ -58,7 +38,7 @@ impl Sparse {
         self.values.elem()
     }
 
-    fn check(&self, shape: &[usize], allowance: &mut DenseAllowance) -> Result<(), SparseFault> {
+    fn check(&self, shape: &[usize], allowance: &mut Allowance) -> Result<(), SparseFault> {
         let &[count] = self.values.shape() else {
             return Err(SparseFault::ValuesShape { shape: self.values.shape().to_vec() });
         };
@@ -70,7 +50,7 @@ impl Sparse {
             return Err(SparseFault::IndicesShape { shape: found.to_vec(), count, rank: shape.len() });
         }
         let dense: usize = shape.iter().product();
-        allowance.take(match self.elem() {
+        allowance.take_dense(match self.elem() {
             ElemType::String => dense.saturating_mul(size_of::<Vec<u8>>()),
             elem => elem.bytes_for(dense).unwrap_or(usize::MAX),
         })

@@ -7,7 +7,7 @@ use oneir_tensor::{Buffer, DType, HostTensor, TensorError};
 use super::ElemType;
 use super::external::{ExternalData, ExternalFiles};
 use super::sparse::Sparse;
-use crate::error::{ExternalFault, OnnxError, Place, TensorFault};
+use crate::error::{OnnxError, Place, TensorFault};
 use crate::proto::TensorProto;
 use crate::proto::tensor_proto::DataLocation;
 
@@ -94,6 +94,16 @@ impl TensorData {
     /// sparse tensors.
     pub fn strings(&self) -> Result<Vec<Vec<u8>>, OnnxError> {
         self.byte_strings().map_err(|fault| self.error(fault))
+    }
+
+    /// A tensor that no model holds; errors call it the value `name`.
+    ///
+    /// # Errors
+    /// When the data does not fill the shape. External data is refused when
+    /// it is read.
+    pub fn from_proto(proto: TensorProto, name: impl Into<String>) -> Result<Self, OnnxError> {
+        let place = Arc::new(Place::Value { name: name.into() });
+        Self::read(proto, place, &ExternalFiles::new(None))
     }
 
     pub(super) fn read(

@@ -4,8 +4,7 @@
 //! in memory. This pass walks the framing only, adds up what the messages will
 //! take, and refuses files that no exporter could have written.
 
-use std::mem::size_of;
-
+use super::allowance::Allowance;
 use crate::error::{OnnxError, WireFault};
 use crate::proto;
 
@@ -14,11 +13,6 @@ use crate::proto;
 pub(super) const MAX_GRAPH_DEPTH: usize = 32;
 
 const MAX_MESSAGE_DEPTH: usize = 100;
-
-/// What a file may take in memory: this many bytes, and as many again for
-/// each of its own. The densest messages of real files grow about thirtyfold.
-const FREE_BYTES: usize = 64 << 20;
-const BYTES_PER_BYTE: usize = 64;
 
 macro_rules! messages {
     ($($kind:ident $message:ty { $($field:pat => $child:ident),* $(,)? })*) => {
@@ -81,15 +75,13 @@ messages! {
 
 /// Refuses bytes that are not framed as a model, nest too deep, or would take
 /// far more memory than they are.
-pub(super) fn check(bytes: &[u8]) -> Result<(), OnnxError> {
-    let allowed = bytes.len().saturating_mul(BYTES_PER_BYTE).saturating_add(FREE_BYTES);
-    Walk { bytes, allowed, needed: 0 }.message(Kind::Model, 0, bytes.len(), 0, 0)
+pub(super) fn check(bytes: &[u8], allowance: &mut Allowance) -> Result<(), OnnxError> {
+    Walk { bytes, allowance }.message(Kind::Model, 0, bytes.len(), 0, 0)
 }
 
 struct Walk<'a> {
     bytes: &'a [u8],
-    allowed: usize,
-    needed: usize,
+    allowance: &'a mut Allowance,
 }
 
 impl Walk<'_> {
@@ -106,10 +98,7 @@ impl Walk<'_> {
             return Err(OnnxError::TooDeep { limit: MAX_GRAPH_DEPTH });
         }
         // Lists grow by doubling, so a message may take its size twice.
-        self.needed = self.needed.saturating_add(2 * kind.size());
-        if self.needed > self.allowed {
-            return Err(OnnxError::Bomb { file: self.bytes.len(), needed: self.needed });
-        }
+        self.allowance.take(2 * kind.size())?;
         let mut at = start;
         while at < end {
             let key_at = at;

@@ -200,6 +200,18 @@ fn many_empty_messages_are_refused_before_they_take_memory() {
 }
 
 #[test]
+fn names_that_pass_through_many_graphs_are_counted() {
+    let names: Vec<String> = (0..100_000).map(|i| i.to_string()).collect();
+    let mut g = graph(&[], vec![], &["o"]);
+    g.node = vec![NodeProto { input: names, ..node("Op", "", &[], &["o"]) }];
+    for _ in 0..25 {
+        g = graph(&[], vec![with(node("If", "", &[], &["o"]), graph_attribute("b", g))], &["o"]);
+    }
+    let error = open_graph(g).unwrap_err();
+    assert!(matches!(error, OnnxError::Bomb { .. }), "{error}");
+}
+
+#[test]
 fn deep_messages_are_refused_before_they_take_stack() {
     let mut graph = Vec::new();
     for _ in 0..20_000 {

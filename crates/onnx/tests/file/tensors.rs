@@ -147,6 +147,14 @@ fn absurd_shapes_are_refused() {
     assert!(bools.to_host().unwrap_err().to_string().contains("byte 2 at element 1 is not a bool"));
 }
 
+#[test]
+fn a_lone_tensor_is_read() {
+    let data = TensorData::from_proto(floats("", &[1], &[2.0]), "input").unwrap();
+    assert_eq!(data.to_host().unwrap().to_vec::<f32>().unwrap(), [2.0]);
+    let short = TensorData::from_proto(floats("", &[2], &[2.0]), "input").unwrap_err();
+    assert!(short.to_string().starts_with("value `input`: "), "{short}");
+}
+
 fn sparse(values: TensorProto, indices: TensorProto, dims: &[i64]) -> Result<TensorData, String> {
     let mut g = graph(&["x"], vec![], &["x"]);
     let values = TensorProto { name: Some("s".into()), ..values };

@@ -1,0 +1,70 @@
+use rustc_hash::FxHashSet;
+
+use super::named;
+use crate::graph::{Class, GraphError, Op, Sym, TensorGraph, TensorId};
+
+/// Every fused op's definition makes the op's results from the op's operands
+/// (and constants), in exactly the lifted ops that it covers, and nothing
+/// outside needs what it hides. A region's steps are its definition's ops.
+///
+/// # Errors
+/// The first fused op of which this does not hold.
+pub fn definition(graph: &TensorGraph) -> Result<(), GraphError> {
+    let mut needed: FxHashSet<TensorId> = graph.outputs.iter().copied().collect();
+    for op in &graph.ops {
+        needed.extend(op.operands.iter().map(|o| o.tensor));
+    }
+    for (at, op) in graph.ops.iter().enumerate() {
+        let Sym::Fused(fused) = &op.sym else { continue };
+        let class = fused.class.name();
+        let wrong = |problem: String| GraphError::Definition { op: at, class, problem };
+        let given: FxHashSet<TensorId> = op.operands.iter().map(|o| o.tensor).collect();
+        let mut made: FxHashSet<TensorId> = FxHashSet::default();
+        for part in &fused.definition {
+            for operand in &part.operands {
+                let id = operand.tensor;
+                if !made.contains(&id) && !given.contains(&id) && graph.value(id).is_none() {
+                    return Err(wrong(format!("reads tensor {}, which the op does not", named(graph, id))));
+                }
+            }
+            made.extend(part.results.iter().map(|r| r.tensor));
+        }
+        let results: FxHashSet<TensorId> = op.results.iter().map(|r| r.tensor).collect();
+        if let Some(&id) = results.iter().find(|id| !made.contains(id)) {
+            return Err(wrong(format!("does not make the result {}", named(graph, id))));
+        }
+        for &id in made.difference(&results) {
+            let observed = graph.tensor(id).observed;
+            if observed || needed.contains(&id) {
+                let why = if observed { "observed" } else { "read outside" };
+                return Err(GraphError::ObservedInside { op: at, class, tensor: named(graph, id), why });
+            }
+        }
+        let inside: usize = fused.definition.iter().map(|part| part.covers.len()).sum();
+        let covered: FxHashSet<_> = op.covers.iter().collect();
+        let missing = fused.definition.iter().flat_map(|p| &p.covers).find(|c| !covered.contains(c));
+        if missing.is_some() || inside != op.covers.len() {
+            return Err(wrong(format!("computes {inside} lifted ops, the op covers {}", op.covers.len())));
+        }
+        if let Class::Region(region) = &fused.class {
+            same_steps(region, &fused.definition).map_err(wrong)?;
+        }
+    }
+    Ok(())
+}
+
+fn same_steps(region: &crate::graph::Region, definition: &[Op]) -> Result<(), String> {
+    if region.steps.len() != definition.len() {
+        return Err(format!("has {} ops for {} steps", definition.len(), region.steps.len()));
+    }
+    for (step, part) in region.steps.iter().zip(definition) {
+        if part.sym != Sym::Prim(step.primitive()) {
+            return Err(format!(
+                "computes `{}` where the region has `{}`",
+                part.sym.name(),
+                step.primitive().name()
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,379 @@
+use oneir_ir::graph::{
+    Access, Class, Dst, Fused, GraphError, Op, OpId, Operand, Role, RowSel, Storage, Sym, Tensor,
+    TensorGraph, TensorId, Touches, WriteResult,
+};
+use oneir_ir::{Nature, Place, Primitive};
+use oneir_tensor::Layout;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::Question;
+
+/// What a pass does with one op.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The result is the operand with this number: the op goes.
+    Same(u8),
+    /// The result is that of an equal op before it: the op goes.
+    Merge(u32),
+    /// The result is a view of the operand: readers read the operand so.
+    View,
+    /// The result is known: it becomes a constant.
+    Fold,
+    /// Another primitive on some of the operands gives the same.
+    Replace(Primitive, SmallVec<[u8; 3]>),
+    /// The op and others before it become one.
+    Fuse(Box<Fusion>),
+    /// Nothing reads the results.
+    Drop,
+}
+
+/// Ops that become one fused op, in the place of the last of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fusion {
+    /// What they become.
+    pub class: Class,
+    /// The ops, in order.
+    pub parts: Vec<u32>,
+    /// Where each operand of the fused op comes from.
+    pub reads: Vec<Read>,
+    /// The ops whose first results are the fused op's results.
+    pub writes: Vec<u32>,
+}
+
+/// An operand of a fused op: an operand of one of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// The part.
+    pub part: u32,
+    /// Which of its operands.
+    pub operand: u8,
+    /// How much of it.
+    pub take: Take,
+}
+
+/// How a fused op reads what its part read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// In the same way.
+    AsIs,
+    /// The last axis alone: along all others it repeats.
+    LastAxis,
+}
+
+/// A graph while passes work on it: each op in a slot of its own, so that
+/// numbers stay.
+pub(crate) struct Draft {
+    pub(crate) graph: TensorGraph,
+    pub(crate) slots: Vec<Option<Op>>,
+    /// What a tensor has turned out to be.
+    alias: Vec<Option<Box<Operand>>>,
+    /// Lifted ops absorbed into a tensor that its first reader will cover.
+    absorbed: FxHashMap<TensorId, SmallVec<[OpId; 2]>>,
+    pub(crate) touches: Touches,
+    pub(crate) questions: Vec<(Question, bool)>,
+}
+
+impl Draft {
+    pub(crate) fn new(lifted: &TensorGraph) -> Draft {
+        let touches = lifted.touches();
+        let graph = TensorGraph {
+            name: lifted.name.clone(),
+            tensors: lifted.tensors.clone(),
+            ops: Vec::new(),
+            inputs: lifted.inputs.clone(),
+            outputs: lifted.outputs.clone(),
+            lifted: lifted.lifted,
+            dead: lifted.dead.clone(),
+            folded: lifted.folded.clone(),
+            step: lifted.step.clone(),
+        };
+        let alias = vec![None; graph.tensors.len()];
+        let slots = lifted.ops.iter().cloned().map(Some).collect();
+        Draft { graph, slots, alias, absorbed: FxHashMap::default(), touches, questions: Vec::new() }
+    }
+
+    /// Asks about sizes and remembers the answer.
+    pub(crate) fn ask(&mut self, question: Question) -> bool {
+        let answer = question.answer(&self.graph);
+        self.questions.push((question, answer));
+        answer
+    }
+
+    /// Whether something writes this tensor in place after op `slot` read it.
+    pub(crate) fn written_after(&self, tensor: TensorId, slot: usize) -> bool {
+        self.graph.tensor(tensor).role == Role::State
+            && self.touches.writes(tensor).iter().any(|&w| w as usize >= slot)
+    }
+
+    /// The operand that an access of a tensor has turned out to be; `None`
+    /// when strides cannot say it.
+    fn resolved(&self, operand: &Operand) -> Option<Option<Operand>> {
+        let Some(alias) = &self.alias[operand.tensor.at()] else { return Some(None) };
+        let base = self.graph.layout(alias);
+        let layout = match &operand.access {
+            Access::Whole => base,
+            _ => self.graph.layout(operand).over(&base)?,
+        };
+        let whole = layout == Layout::contiguous(&self.graph.tensor(alias.tensor).shape);
+        let access = if whole { Access::Whole } else { Access::View(Box::new(layout)) };
+        Some(Some(Operand { tensor: alias.tensor, access }))
+    }
+
+    /// Rewrites the operands of an op to what they have turned out to be.
+    pub(crate) fn resolve(&mut self, slot: usize) {
+        let Some(mut op) = self.slots[slot].take() else { return };
+        for operand in &mut op.operands {
+            if let Some(Some(new)) = self.resolved(operand) {
+                let covers = self.absorbed.remove(&operand.tensor).unwrap_or_default();
+                op.covers.extend(covers);
+                *operand = new;
+            }
+        }
+        self.slots[slot] = Some(op);
+    }
+
+    /// Carries out a decision. `None` when it does not hold on these sizes.
+    pub(crate) fn apply(&mut self, slot: usize, decision: &Decision) -> Result<Option<()>, GraphError> {
+        match decision {
+            Decision::Same(k) => {
+                let Some(op) = self.slots[slot].take() else { return Ok(None) };
+                let Some(operand) = op.operands.get(usize::from(*k)).cloned() else { return Ok(None) };
+                self.graph.folded.extend(op.covers.iter().copied());
+                self.set_alias(op.result(), operand, SmallVec::new());
+            }
+            Decision::Merge(into) => {
+                let Some(op) = self.slots[slot].take() else { return Ok(None) };
+                let Some(kept) = self.slots[*into as usize].as_mut() else { return Ok(None) };
+                // On other sizes, two ops that were equal may not be.
+                if kept.sym != op.sym || kept.operands != op.operands {
+                    return Ok(None);
+                }
+                kept.covers.extend(op.covers.iter().copied());
+                let pairs: SmallVec<[(TensorId, TensorId); 1]> =
+                    op.results.iter().zip(&kept.results).map(|(a, b)| (a.tensor, b.tensor)).collect();
+                for (gone, kept) in pairs {
+                    self.set_alias(gone, Operand::whole(kept), SmallVec::new());
+                }
+            }
+            Decision::View => {
+                let Some(op) = self.slots[slot].take() else { return Ok(None) };
+                let Some(operand) = self.viewed(&op) else {
+                    self.slots[slot] = Some(op);
+                    return Ok(None);
+                };
+                self.set_alias(op.result(), operand, op.covers.iter().copied().collect());
+            }
+            Decision::Fold => {
+                let Some(op) = self.slots[slot].take() else { return Ok(None) };
+                let folded = self.value_of(&op)?;
+                let Some(values) = folded else {
+                    self.slots[slot] = Some(op);
+                    return Ok(None);
+                };
+                self.graph.folded.extend(op.covers.iter().copied());
+                for (result, value) in op.results.iter().zip(values) {
+                    let old = self.graph.tensor(result.tensor);
+                    let new =
+                        Tensor { name: old.name.clone(), observed: old.observed, ..Tensor::constant(value) };
+                    self.graph.tensors[result.tensor.at()] = new;
+                }
+            }
+            Decision::Replace(primitive, operands) => {
+                let Some(op) = self.slots[slot].as_mut() else { return Ok(None) };
+                op.operands = operands.iter().map(|&k| op.operands[usize::from(k)].clone()).collect();
+                op.sym = Sym::Prim(primitive.clone());
+            }
+            Decision::Fuse(fusion) => return self.fuse(slot, fusion),
+            Decision::Drop => {
+                if let Some(op) = self.slots[slot].take() {
+                    self.graph.dead.extend(op.covers.iter().copied());
+                }
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn set_alias(&mut self, tensor: TensorId, operand: Operand, covers: SmallVec<[OpId; 2]>) {
+        let mut all = covers;
+        if let Some(more) = self.absorbed.remove(&operand.tensor) {
+            all.extend(more);
+        }
+        if !all.is_empty() {
+            self.absorbed.entry(tensor).or_default().extend(all);
+        }
+        self.alias[tensor.at()] = Some(Box::new(operand));
+    }
+
+    /// The operand that a view op's result is.
+    pub(crate) fn viewed(&self, op: &Op) -> Option<Operand> {
+        let [operand] = &op.operands[..] else { return None };
+        let from = self.graph.layout(operand);
+        let layout = match &op.sym {
+            Sym::View => from,
+            Sym::Prim(primitive) => primitive.view(&from)?,
+            Sym::Fused(_) => return None,
+        };
+        let whole = layout == Layout::contiguous(&self.graph.tensor(operand.tensor).shape);
+        let access = if whole { Access::Whole } else { Access::View(Box::new(layout)) };
+        Some(Operand { tensor: operand.tensor, access })
+    }
+
+    /// The results of an op whose operands the graph holds.
+    pub(crate) fn value_of(&self, op: &Op) -> Result<Option<Vec<oneir_tensor::HostTensor>>, GraphError> {
+        let Sym::Prim(primitive) = &op.sym else { return Ok(None) };
+        let mut inputs = Vec::with_capacity(op.operands.len());
+        for operand in &op.operands {
+            let Storage::Values(value) = &self.graph.tensor(operand.tensor).storage else { return Ok(None) };
+            let Ok(row) = value.contiguous() else { return Ok(None) };
+            let mut layout = self.graph.layout(operand);
+            layout.offset += row.layout().offset;
+            let Ok(seen) = row.with_layout(layout) else { return Ok(None) };
+            inputs.push(seen);
+        }
+        primitive.evaluate(&inputs).map(Some).map_err(|why| GraphError::Evaluation {
+            op: primitive.name().into(),
+            place: Place::Internal,
+            why: Box::new(why),
+        })
+    }
+
+    fn fuse(&mut self, slot: usize, fusion: &Fusion) -> Result<Option<()>, GraphError> {
+        let mut operands: SmallVec<[Operand; 2]> = SmallVec::new();
+        for read in &fusion.reads {
+            let Some(part) = &self.slots[read.part as usize] else { return Ok(None) };
+            let Some(operand) = part.operands.get(usize::from(read.operand)) else { return Ok(None) };
+            match read.take {
+                Take::AsIs => operands.push(operand.clone()),
+                Take::LastAxis => match last_axis(&self.graph, operand) {
+                    Some(row) => operands.push(row),
+                    None => return Ok(None),
+                },
+            }
+        }
+        let mut definition = Vec::with_capacity(fusion.parts.len());
+        let mut covers = SmallVec::new();
+        let mut results: SmallVec<[WriteResult; 1]> = SmallVec::new();
+        for &part in &fusion.parts {
+            let Some(op) = self.slots[part as usize].take() else { return Ok(None) };
+            covers.extend(op.covers.iter().copied());
+            if fusion.writes.contains(&part) {
+                results.extend(op.results.iter().cloned());
+            }
+            definition.push(op);
+        }
+        let fused = Fused { class: fusion.class.clone(), definition };
+        self.slots[slot] = Some(Op { sym: Sym::Fused(Box::new(fused)), operands, results, covers });
+        Ok(Some(()))
+    }
+
+    /// The finished graph. Outputs that are views of something become views
+    /// again.
+    pub(crate) fn finish(mut self) -> TensorGraph {
+        let mut ops: Vec<Op> = self.slots.into_iter().flatten().collect();
+        for (i, &output) in self.graph.outputs.iter().enumerate() {
+            let again = self.graph.outputs[..i].contains(&output);
+            if let (false, Some(alias)) = (again, &self.alias[output.at()]) {
+                let covers = self.absorbed.remove(&output).unwrap_or_default();
+                ops.push(Op {
+                    sym: Sym::View,
+                    operands: [(**alias).clone()].into_iter().collect(),
+                    results: [WriteResult::own(output)].into(),
+                    covers,
+                });
+            }
+        }
+        self.graph.dead.extend(self.absorbed.into_values().flatten());
+        self.graph.dead.sort_unstable();
+        self.graph.folded.sort_unstable();
+        self.graph.ops = ops;
+        self.graph
+    }
+
+    /// Whether an output is a view of a tensor.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = TensorId> {
+        self.graph.outputs.iter().filter_map(|o| self.alias[o.at()].as_ref()).map(|alias| alias.tensor)
+    }
+
+    /// How often each tensor is read, the caller's reads included, and which
+    /// slot computes it.
+    pub(crate) fn uses(&self) -> Uses {
+        let mut uses =
+            Uses { reads: vec![0; self.graph.tensors.len()], producer: vec![None; self.graph.tensors.len()] };
+        for (slot, op) in self.slots.iter().enumerate() {
+            let Some(op) = op else { continue };
+            for operand in &op.operands {
+                uses.reads[operand.tensor.at()] += 1;
+            }
+            for result in &op.results {
+                match result.dst {
+                    Dst::Own => uses.producer[result.tensor.at()] = Some(slot as u32),
+                    Dst::Rows { row: RowSel::Param(row), .. } => uses.reads[row.at()] += 1,
+                    Dst::Rows { .. } => {}
+                }
+            }
+        }
+        for tensor in self.graph.outputs.iter().copied().chain(self.aliases()) {
+            uses.reads[tensor.at()] += 1;
+        }
+        if let Some(step) = &self.graph.step {
+            for tensor in [step.logits, step.next] {
+                uses.reads[tensor.at()] += 1;
+            }
+            for seq in &step.more {
+                uses.reads[seq.logits.at()] += 1;
+                uses.reads[seq.next.at()] += 1;
+            }
+        }
+        uses
+    }
+
+    /// The uses after the ops of a fusion moved into `slot`.
+    pub(crate) fn uses_after(&self, slot: usize, mut uses: Uses) -> Uses {
+        let Some(Op { sym: Sym::Fused(fused), operands, results, .. }) = &self.slots[slot] else {
+            return uses;
+        };
+        for part in &fused.definition {
+            for operand in &part.operands {
+                uses.reads[operand.tensor.at()] -= 1;
+            }
+            uses.producer[part.result().at()] = None;
+        }
+        for operand in operands {
+            uses.reads[operand.tensor.at()] += 1;
+        }
+        for result in results {
+            uses.producer[result.tensor.at()] = Some(slot as u32);
+        }
+        uses
+    }
+
+    /// Whether an op may go when nothing reads its results: it writes no
+    /// state, is not observed, and reaches nothing outside.
+    pub(crate) fn removable(&self, op: &Op) -> bool {
+        let effect = matches!(&op.sym, Sym::Prim(p) if p.nature() == Nature::Effect);
+        !effect && op.results.iter().all(|r| r.dst == Dst::Own && !self.graph.tensor(r.tensor).observed)
+    }
+}
+
+/// How often each tensor is read, and which slot computes it.
+pub(crate) struct Uses {
+    pub(crate) reads: Vec<u32>,
+    pub(crate) producer: Vec<Option<u32>>,
+}
+
+/// The last axis of an operand that repeats along all others.
+pub(crate) fn last_axis(graph: &TensorGraph, operand: &Operand) -> Option<Operand> {
+    let layout = graph.layout(operand);
+    let last = layout.rank().checked_sub(1)?;
+    let repeats = (0..last).all(|k| layout.shape[k] == 1 || layout.strides[k] == 0);
+    if !repeats {
+        return None;
+    }
+    let row = Layout {
+        offset: layout.offset,
+        shape: [layout.shape[last]].into(),
+        strides: [layout.strides[last]].into_iter().collect(),
+    };
+    Some(Operand { tensor: operand.tensor, access: Access::View(Box::new(row)) })
+}

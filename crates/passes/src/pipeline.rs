@@ -1,0 +1,147 @@
+use oneir_ir::graph::{GraphError, TensorGraph};
+
+use crate::draft::Draft;
+use crate::{Decision, Question, classes, cse, regions, simplify, views};
+
+/// What the pipeline does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Whether ops are fused: classes found by definition, and regions.
+    pub fusion: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { fusion: true }
+    }
+}
+
+/// The passes by name, in order.
+pub const PASSES: [&str; 6] = ["simplify", "cse", "views", "classes", "regions", "dead"];
+
+/// The decisions of a pipeline on one graph, to be replayed on the same
+/// program with other sizes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recipe {
+    decisions: Vec<Vec<(u32, Decision)>>,
+    questions: Vec<(Question, bool)>,
+}
+
+impl Recipe {
+    /// Number of decisions taken.
+    pub fn len(&self) -> usize {
+        self.decisions.iter().map(Vec::len).sum()
+    }
+
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Runs all passes.
+///
+/// # Errors
+/// When a constant has no value: the data of an op on constants is refused.
+pub fn optimise(lifted: &TensorGraph, options: &Options) -> Result<(TensorGraph, Recipe), GraphError> {
+    optimise_until(lifted, options, PASSES[PASSES.len() - 1])
+}
+
+/// Runs the passes up to and with the one named (all, when none has the name).
+///
+/// # Errors
+/// As [`optimise`].
+pub fn optimise_until(
+    lifted: &TensorGraph,
+    options: &Options,
+    last: &str,
+) -> Result<(TensorGraph, Recipe), GraphError> {
+    let mut draft = Draft::new(lifted);
+    let mut recipe = Recipe::default();
+    for pass in PASSES {
+        recipe.decisions.push(match pass {
+            "classes" | "regions" if !options.fusion => Vec::new(),
+            pass => run(&mut draft, pass)?,
+        });
+        if pass == last {
+            break;
+        }
+    }
+    recipe.questions = std::mem::take(&mut draft.questions);
+    Ok((draft.finish(), recipe))
+}
+
+/// The graph that a pattern is matched as: simplified, and without views.
+pub(crate) fn normalise(lifted: &TensorGraph) -> Result<(TensorGraph, Recipe), GraphError> {
+    optimise_until(lifted, &Options { fusion: false }, "dead")
+}
+
+/// Replays a recipe on the same program with other sizes; `None` when an
+/// answer or a decision does not hold on them.
+///
+/// # Errors
+/// As [`optimise`].
+pub fn replay(lifted: &TensorGraph, recipe: &Recipe) -> Result<Option<TensorGraph>, GraphError> {
+    if recipe.questions.iter().any(|(question, answer)| question.answer(lifted) != *answer) {
+        return Ok(None);
+    }
+    let mut draft = Draft::new(lifted);
+    for (pass, decisions) in PASSES.iter().zip(&recipe.decisions) {
+        let sweeps = matches!(*pass, "simplify" | "cse" | "views");
+        let mut next = decisions.iter().peekable();
+        for slot in 0..if sweeps { draft.slots.len() } else { 0 } {
+            draft.resolve(slot);
+            if let Some((_, decision)) = next.next_if(|(at, _)| *at as usize == slot)
+                && draft.apply(slot, decision)?.is_none()
+            {
+                return Ok(None);
+            }
+        }
+        for (slot, decision) in next {
+            if draft.apply(*slot as usize, decision)?.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(draft.finish()))
+}
+
+fn run(draft: &mut Draft, pass: &str) -> Result<Vec<(u32, Decision)>, GraphError> {
+    let mut decisions = Vec::new();
+    match pass {
+        "classes" => return Ok(classes::decide(draft)),
+        "regions" => return Ok(regions::decide(draft)),
+        "dead" => {
+            let mut uses = draft.uses();
+            for slot in (0..draft.slots.len()).rev() {
+                let Some(op) = &draft.slots[slot] else { continue };
+                let unread = op.results.iter().all(|r| uses.reads[r.tensor.at()] == 0);
+                if !unread || !draft.removable(op) {
+                    continue;
+                }
+                for operand in &op.operands {
+                    uses.reads[operand.tensor.at()] -= 1;
+                }
+                draft.apply(slot, &Decision::Drop)?;
+                decisions.push((slot as u32, Decision::Drop));
+            }
+        }
+        sweep => {
+            let mut seen = cse::Seen::default();
+            for slot in 0..draft.slots.len() {
+                draft.resolve(slot);
+                let decision = match sweep {
+                    "simplify" => simplify::decide(draft, slot),
+                    "cse" => seen.decide(draft, slot),
+                    _ => views::decide(draft, slot),
+                };
+                if let Some(decision) = decision
+                    && draft.apply(slot, &decision)?.is_some()
+                {
+                    decisions.push((slot as u32, decision));
+                }
+            }
+        }
+    }
+    Ok(decisions)
+}

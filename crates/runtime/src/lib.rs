@@ -1,1 +1,33 @@
-//! To come.
+//! Planning and running tensor graphs on back ends.
+//!
+//! A [`Backend`] brings memory, a queue and a [`KernelTable`]. A [`Device`] is a
+//! back end with its options and caches: it optimises a graph, lowers it to a
+//! [`Plan`] (legalized ops as launches over a buffer table), and runs it. A
+//! [`Step`] is a plan bound to weights and states, run again and again.
+
+mod arena;
+mod backend;
+mod cache;
+mod device;
+mod error;
+mod execute;
+mod global;
+mod kernel;
+mod key;
+mod legalize;
+mod plan;
+mod profile;
+mod step;
+mod verify;
+
+pub use backend::{Backend, Bound, Memory, Work};
+pub use cache::CacheCounts;
+pub use device::{Device, DeviceOptions, Evaluated, Numerics};
+pub use error::RuntimeError;
+pub use global::{BackendEntry, Runtime};
+pub use inventory;
+pub use kernel::{Answer, KernelRow, KernelTable, OperandSpec, Prepared, Request, ResultSpec};
+pub use plan::{Argument, BufferId, BufferPlan, Home, Launch, Plan};
+pub use profile::{LaunchTime, Profile};
+pub use step::Step;
+pub use verify::verify_plan;

@@ -1,0 +1,177 @@
+use std::sync::Arc;
+
+use oneir_runtime::{Backend, Bound, KernelTable, Memory, RuntimeError, Work};
+use oneir_tensor::Buffer;
+use smallvec::SmallVec;
+
+use crate::launch::{Args, CpuLaunch};
+use crate::memory::{CpuMemory, Pool, Shared};
+use crate::par::Threads;
+
+/// Which kernels a back end has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernels {
+    /// The fast ones, and the reference evaluation for what they do not take.
+    All,
+    /// Only the reference evaluation.
+    Reference,
+}
+
+/// The CPU.
+pub struct CpuBackend {
+    table: KernelTable,
+    pool: Arc<Pool>,
+    threads: Threads,
+}
+
+impl CpuBackend {
+    /// A back end on all cores (or as many as `ONEIR_THREADS` says).
+    pub fn new(kernels: Kernels) -> CpuBackend {
+        let wanted = std::env::var("ONEIR_THREADS").ok().and_then(|n| n.parse::<usize>().ok());
+        let found = std::thread::available_parallelism().map_or(1, usize::from);
+        CpuBackend::with_threads(kernels, wanted.filter(|&n| n > 0).unwrap_or(found))
+    }
+
+    /// A back end on `threads` threads.
+    pub fn with_threads(kernels: Kernels, threads: usize) -> CpuBackend {
+        CpuBackend {
+            table: crate::kernels::table(kernels),
+            pool: Arc::default(),
+            threads: Threads::new(threads.max(1)),
+        }
+    }
+
+    fn memory<'a>(&self, bound: &'a Bound) -> Result<&'a CpuMemory, RuntimeError> {
+        bound.memory.as_any().downcast_ref().ok_or_else(|| RuntimeError::WrongDevice {
+            expected: "cpu".into(),
+            found: format!("{:?}", bound.memory),
+        })
+    }
+
+    /// Where `len` writable bytes of a bound buffer begin.
+    fn target(&self, to: &Bound, len: usize) -> Result<*mut u8, RuntimeError> {
+        let memory = self.memory(to)?;
+        let fits = to.offset.checked_add(len).is_some_and(|end| end <= memory.len());
+        match memory.start_mut() {
+            // SAFETY: the offset lies inside the block.
+            Some(start) if fits => Ok(unsafe { start.add(to.offset) }),
+            _ => Err(RuntimeError::BadPlan {
+                launch: 0,
+                kernel: "upload".into(),
+                problem: format!("{len} bytes at {} do not fit {memory:?}", to.offset),
+            }),
+        }
+    }
+}
+
+impl Backend for CpuBackend {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn kernels(&self) -> &KernelTable {
+        &self.table
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.count()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError> {
+        match self.pool.take(bytes) {
+            Some(memory) => Ok(Arc::new(memory)),
+            None => Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes }),
+        }
+    }
+
+    fn adopt(&self, buffer: &Buffer) -> Result<Arc<dyn Memory>, RuntimeError> {
+        // Kernels read whole elements: bytes that do not begin at a multiple
+        // of the widest are copied to where they do.
+        if (buffer.bytes().as_ptr() as usize).is_multiple_of(16) {
+            return Ok(Arc::new(CpuMemory::adopt(buffer)));
+        }
+        let memory = self.allocate(buffer.len())?;
+        self.upload(&Bound { memory: memory.clone(), offset: 0 }, buffer.bytes())?;
+        Ok(memory)
+    }
+
+    fn upload(&self, to: &Bound, bytes: &[u8]) -> Result<(), RuntimeError> {
+        let start = self.target(to, bytes.len())?;
+        // SAFETY: `target` checked the range, and `bytes` is borrowed from
+        // elsewhere: a block is never lent out while it can be written.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) }
+        Ok(())
+    }
+
+    fn download(&self, from: &Bound, len: usize) -> Result<Buffer, RuntimeError> {
+        let memory = self.memory(from)?;
+        if from.offset.checked_add(len).is_none_or(|end| end > memory.len()) {
+            return Err(RuntimeError::BadPlan {
+                launch: 0,
+                kernel: "download".into(),
+                problem: format!("{len} bytes at {} leave {memory:?}", from.offset),
+            });
+        }
+        if len == 0 {
+            return Ok(Buffer::copy_of(&[]));
+        }
+        // SAFETY: the range lies inside the initialised block, and launches
+        // are done when `submit` returns, so nothing writes it now.
+        let bytes = unsafe { std::slice::from_raw_parts(memory.start().add(from.offset), len) };
+        Ok(Buffer::copy_of(bytes))
+    }
+
+    fn share(&self, memory: &Arc<dyn Memory>) -> Result<Option<Buffer>, RuntimeError> {
+        Ok(Some(Buffer::foreign(Arc::new(Shared(memory.clone())))))
+    }
+
+    fn fill(&self, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError> {
+        let start = self.target(to, len)?;
+        // SAFETY: `target` checked the range.
+        unsafe { std::ptr::write_bytes(start, byte, len) }
+        Ok(())
+    }
+
+    fn submit(&self, mut work: Work<'_>) -> Result<(), RuntimeError> {
+        // Addresses cross into the pool as integers.
+        let mut places: Vec<usize> = Vec::with_capacity(work.buffers.len());
+        for bound in work.buffers {
+            places.push(self.memory(bound)?.start() as usize + bound.offset);
+        }
+        let scratch = match work.scratch {
+            Some(bound) => self.target(bound, 0)? as usize,
+            None => 0,
+        };
+        let run = |launch: &oneir_runtime::Launch| -> Result<(), RuntimeError> {
+            let Some(CpuLaunch(kernel)) = launch.prepared.launch.downcast_ref::<CpuLaunch>() else {
+                return Err(RuntimeError::WrongDevice {
+                    expected: "cpu".into(),
+                    found: launch.prepared.kernel.into(),
+                });
+            };
+            let reads: SmallVec<[*const u8; 8]> =
+                launch.reads.iter().map(|b| places[b.at()] as *const u8).collect();
+            let writes: SmallVec<[*mut u8; 2]> =
+                launch.writes.iter().map(|b| places[b.at()] as *mut u8).collect();
+            let args =
+                Args { reads: &reads, writes: &writes, scratch: scratch as *mut u8, threads: &self.threads };
+            kernel(&args).map_err(|why| RuntimeError::Kernel {
+                device: "cpu".into(),
+                op: launch.symbol.into(),
+                why: Box::new(why),
+            })
+        };
+        if let Some(after) = work.after.as_mut() {
+            for (at, launch) in work.launches.iter().enumerate() {
+                self.threads.install(|| run(launch))?;
+                after(at);
+            }
+            return Ok(());
+        }
+        self.threads.install(|| work.launches.iter().try_for_each(run))
+    }
+
+    fn synchronise(&self) -> Result<(), RuntimeError> {
+        Ok(())
+    }
+}

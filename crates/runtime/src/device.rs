@@ -1,0 +1,293 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oneir_ir::graph::TensorGraph;
+use oneir_ir::{Leaves, Payload, Spec, Value, lift};
+use oneir_passes::Options;
+use oneir_tensor::{Buffer, DType, HostTensor, Layout, TensorError};
+
+use crate::cache::{Cache, PlanKey, optimised};
+use crate::execute::Executable;
+use crate::key::GraphKey;
+use crate::{Backend, Bound, CacheCounts, Memory, Profile, RuntimeError};
+
+/// How exact sums are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Numerics {
+    /// A result never depends on batch size or chunking, bit for bit.
+    Exact,
+    /// The same from run to run.
+    #[default]
+    Fast,
+}
+
+/// How a device plans and runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DeviceOptions {
+    /// Whether ops are fused.
+    pub fusion: bool,
+    /// How exact sums are.
+    pub numerics: Numerics,
+    /// Whether every plan is verified and dead memory overwritten: for tests.
+    pub paranoid: bool,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        DeviceOptions { fusion: true, numerics: Numerics::default(), paranoid: false }
+    }
+}
+
+/// A back end with its options and its plans. Cheap to clone.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    backend: Arc<dyn Backend>,
+    options: DeviceOptions,
+    cache: Mutex<Cache>,
+}
+
+/// A value that a device has computed: a view of its memory.
+#[derive(Clone)]
+pub struct Evaluated {
+    /// Where the value is.
+    pub device: Device,
+    /// Its memory.
+    pub memory: Arc<dyn Memory>,
+    /// Element type.
+    pub dtype: DType,
+    /// Where the elements lie in the memory.
+    pub layout: Layout,
+}
+
+impl Device {
+    /// A device over a back end.
+    pub fn new(name: impl Into<String>, backend: Arc<dyn Backend>, options: DeviceOptions) -> Device {
+        Device(Arc::new(Inner { name: name.into(), backend, options, cache: Mutex::default() }))
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The back end.
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.0.backend
+    }
+
+    /// The options.
+    pub fn options(&self) -> DeviceOptions {
+        self.0.options
+    }
+
+    /// Whether both are one device.
+    pub fn is(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How often plans were there already.
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.cache().counts()
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A host value in this device's memory.
+    ///
+    /// # Errors
+    /// When memory cannot be had.
+    pub fn put(&self, value: &HostTensor) -> Result<Evaluated, RuntimeError> {
+        let (memory, layout) = match value.dtype().size() {
+            Some(_) if value.layout().offset == 0 && value.layout().is_row_contiguous() => {
+                (self.backend().adopt(value.buffer())?, Layout::contiguous(value.shape()))
+            }
+            _ => {
+                let bytes = Buffer::copy_of(&value.bytes());
+                (self.backend().adopt(&bytes)?, Layout::contiguous(value.shape()))
+            }
+        };
+        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout })
+    }
+
+    /// A host value in memory that kernels may write: a state.
+    ///
+    /// # Errors
+    /// When memory cannot be had.
+    pub fn put_writable(&self, value: &HostTensor) -> Result<Evaluated, RuntimeError> {
+        let bytes = value.bytes();
+        let memory = self.backend().allocate(bytes.len())?;
+        self.backend().upload(&Bound { memory: memory.clone(), offset: 0 }, &bytes)?;
+        let layout = Layout::contiguous(value.shape());
+        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout })
+    }
+
+    /// The executable of a lifted graph on inputs with these layouts; planned
+    /// when it is not there already.
+    ///
+    /// # Errors
+    /// When the graph is not a right one, or an op has no kernel.
+    pub fn executable(
+        &self,
+        lifted: &TensorGraph,
+        layouts: &[Layout],
+        donated: &[bool],
+    ) -> Result<Arc<Executable>, RuntimeError> {
+        let key =
+            PlanKey { graph: GraphKey::of(lifted), layouts: layouts.to_vec(), donated: donated.to_vec() };
+        let recipes = {
+            let mut cache = self.cache();
+            if let Some(plan) = cache.plan(&key) {
+                return Ok(plan);
+            }
+            cache.recipes(&key.graph.form)
+        };
+        let options = Options { fusion: self.0.options.fusion };
+        let (graph, recipe) = optimised(lifted, &options, &recipes)?;
+        if self.0.options.paranoid {
+            oneir_ir::verify::graph(&graph)?;
+        }
+        let executable = Arc::new(Executable::new(self, graph, layouts, donated)?);
+        let mut cache = self.cache();
+        match recipe {
+            Some(recipe) => {
+                cache.counts.misses += 1;
+                let form = key.graph.form.clone();
+                cache.insert_recipe(form, Arc::new(recipe));
+            }
+            None => cache.counts.skeleton_hits += 1,
+        }
+        cache.insert(key, executable.clone());
+        Ok(executable)
+    }
+
+    /// Runs a lifted graph on values.
+    ///
+    /// # Errors
+    /// When the values do not fit the graph, or a kernel fails.
+    pub fn run(&self, lifted: &TensorGraph, inputs: &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError> {
+        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
+        self.executable(lifted, &layouts, &[])?.run(self, inputs, None)
+    }
+
+    /// Computes recorded values and attaches the results to their nodes.
+    /// Values that someone else still holds are kept too, so that nothing is
+    /// computed twice.
+    ///
+    /// # Errors
+    /// When an op has no kernel, or a kernel fails.
+    pub fn evaluate(&self, values: &[Value]) -> Result<(), RuntimeError> {
+        self.evaluate_with(values, None)
+    }
+
+    /// As [`Device::evaluate`], with the time of each launch.
+    ///
+    /// # Errors
+    /// As [`Device::evaluate`].
+    pub fn evaluate_with(&self, values: &[Value], profile: Option<&mut Profile>) -> Result<(), RuntimeError> {
+        let mut wanted: Vec<Value> = Vec::new();
+        for value in values {
+            if value.payload().is_some() || wanted.iter().any(|w| Arc::ptr_eq(w.node(), value.node())) {
+                continue;
+            }
+            wanted.extend((0..value.node().outputs().len()).filter_map(|i| value.sibling(i)));
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let lifted = lift(&[], &wanted, Leaves::Inputs)?;
+        let inputs: Vec<Evaluated> =
+            lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
+        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
+        let executable = self.executable(&lifted.graph, &layouts, &[])?;
+        drop(lifted);
+        let results = executable.run(self, &inputs, profile)?;
+        let mut results = results.into_iter();
+        let mut at = 0;
+        while let Some(value) = wanted.get(at) {
+            let count = value.node().outputs().len();
+            let all: Vec<Payload> = results.by_ref().take(count).map(|r| Arc::new(r) as Payload).collect();
+            value.node().set_ready(all);
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// A computed value in this device's memory.
+    fn bring(&self, value: &Value) -> Result<Evaluated, RuntimeError> {
+        let found = Evaluated::of(value).ok_or_else(|| RuntimeError::WrongDevice {
+            expected: self.name().into(),
+            found: "no device: it was never computed".into(),
+        })?;
+        if found.device.is(self) { Ok(found.clone()) } else { self.put(&found.to_host()?) }
+    }
+}
+
+impl Evaluated {
+    /// The result that a device attached to a value.
+    pub fn of(value: &Value) -> Option<&Evaluated> {
+        value.payload()?.downcast_ref()
+    }
+
+    /// Shape and dtype.
+    pub fn spec(&self) -> Spec {
+        Spec { shape: self.layout.shape.clone(), dtype: self.dtype }
+    }
+
+    /// This value as a leaf of further recording.
+    pub fn into_value(self) -> Value {
+        let spec = self.spec();
+        Value::data(spec, Arc::new(self))
+    }
+
+    /// The value in host memory; waits for it. Without a copy where the device
+    /// computes in host memory.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn to_host(&self) -> Result<HostTensor, RuntimeError> {
+        let backend = self.device.backend();
+        let buffer = match backend.share(&self.memory)? {
+            Some(buffer) => buffer,
+            None => backend.download(&Bound { memory: self.memory.clone(), offset: 0 }, self.memory.len())?,
+        };
+        self.over(buffer)
+    }
+
+    /// As [`Evaluated::to_host`], in memory of its own: for values that may be
+    /// written again.
+    pub(crate) fn to_host_copy(&self) -> Result<HostTensor, RuntimeError> {
+        let from = Bound { memory: self.memory.clone(), offset: 0 };
+        self.over(self.device.backend().download(&from, self.memory.len())?)
+    }
+
+    fn over(&self, buffer: Buffer) -> Result<HostTensor, RuntimeError> {
+        match HostTensor::new(self.dtype, self.layout.clone(), buffer.clone()) {
+            Ok(value) => Ok(value),
+            Err(TensorError::PackedView { .. }) | Err(TensorError::WrongLength { .. }) => {
+                Ok(HostTensor::from_bytes(self.dtype, &self.layout.shape, buffer.bytes())?)
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// The same memory seen through another layout.
+    pub(crate) fn with_layout(&self, layout: Layout) -> Evaluated {
+        Evaluated { layout, ..self.clone() }
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.name())
+    }
+}
+
+impl std::fmt::Debug for Evaluated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Evaluated({} on {})", self.spec(), self.device.name())
+    }
+}

@@ -1,0 +1,78 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::{Backend, Device, DeviceOptions, RuntimeError};
+
+/// A back end that a program brings by linking it.
+pub struct BackendEntry {
+    /// The device's name.
+    pub name: &'static str,
+    /// Which comes first when nothing is asked for: the highest.
+    pub rank: u32,
+    /// Makes the device, or says that it cannot be had here.
+    pub make: fn() -> Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>,
+}
+
+inventory::collect!(BackendEntry);
+
+/// The devices of the process, made when first asked for. The one global.
+pub struct Runtime {
+    devices: Mutex<BTreeMap<String, Device>>,
+}
+
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+impl Runtime {
+    /// The process's runtime.
+    pub fn global() -> &'static Runtime {
+        RUNTIME.get_or_init(|| Runtime { devices: Mutex::default() })
+    }
+
+    /// The names of all devices that could be made or were added.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = inventory::iter::<BackendEntry>().map(|e| e.name.to_string()).collect();
+        names.extend(self.devices.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned());
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// A device by name.
+    ///
+    /// # Errors
+    /// When no linked back end has the name, or it cannot be had here.
+    pub fn device(&self, name: &str) -> Result<Device, RuntimeError> {
+        let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = devices.get(name) {
+            return Ok(device.clone());
+        }
+        let Some(entry) = inventory::iter::<BackendEntry>().find(|e| e.name == name) else {
+            drop(devices);
+            return Err(RuntimeError::UnknownDevice { name: name.into(), known: self.names().join(", ") });
+        };
+        let (backend, options) = (entry.make)()?;
+        let device = Device::new(name, backend, options);
+        devices.insert(name.to_string(), device.clone());
+        Ok(device)
+    }
+
+    /// Adds a device under its name; one of that name before is replaced.
+    pub fn add(&self, device: Device) {
+        let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+        devices.insert(device.name().to_string(), device);
+    }
+
+    /// The device that is used when none is named: of the linked back ends
+    /// the one that ranks highest.
+    ///
+    /// # Errors
+    /// When no back end is linked.
+    pub fn default_device(&self) -> Result<Device, RuntimeError> {
+        match inventory::iter::<BackendEntry>().max_by_key(|e| e.rank) {
+            Some(entry) => self.device(entry.name),
+            None => {
+                Err(RuntimeError::UnknownDevice { name: "default".into(), known: self.names().join(", ") })
+            }
+        }
+    }
+}

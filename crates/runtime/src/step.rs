@@ -1,0 +1,213 @@
+use std::sync::Arc;
+
+use oneir_ir::graph::{Dst, GraphError, Role, RowSel, TensorGraph, TensorId};
+use oneir_tensor::{HostTensor, Layout};
+
+use crate::execute::{Executable, submit};
+use crate::{Bound, Device, Evaluated, RuntimeError};
+
+/// A plan bound to weights and states, run again and again. A run allocates
+/// nothing and decides nothing.
+pub struct Step {
+    device: Device,
+    graph: TensorGraph,
+    executable: Arc<Executable>,
+    inputs: Vec<Evaluated>,
+    bound: Vec<Bound>,
+    scratch: Option<Bound>,
+    outputs: Vec<Evaluated>,
+    rebinds: usize,
+}
+
+impl Step {
+    /// Plans a graph and binds one value per graph input: weights and the
+    /// states' first contents. All but constants are copied.
+    ///
+    /// # Errors
+    /// When the values do not fit, or the graph breaks: a step must not look
+    /// at values on the host.
+    pub fn new(device: &Device, graph: TensorGraph, values: &[HostTensor]) -> Result<Step, RuntimeError> {
+        let roles = graph.inputs.iter().map(|&id| graph.tensor(id).role);
+        let inputs = values
+            .iter()
+            .zip(roles)
+            .map(|(value, role)| match role {
+                Role::Constant => device.put(value),
+                _ => device.put_writable(value),
+            })
+            .collect::<Result<Vec<_>, RuntimeError>>()?;
+        Step::bind(device, graph, inputs, 0)
+    }
+
+    fn bind(
+        device: &Device,
+        graph: TensorGraph,
+        inputs: Vec<Evaluated>,
+        rebinds: usize,
+    ) -> Result<Step, RuntimeError> {
+        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
+        let executable = device.executable(&graph, &layouts, &[])?;
+        if executable.break_at().is_some() {
+            return Err(RuntimeError::Step("graph breaks: a value is looked at on the host"));
+        }
+        let plan = executable.plan();
+        if let Some((i, (&id, value))) = plan
+            .graph
+            .inputs
+            .iter()
+            .zip(&inputs)
+            .enumerate()
+            .find(|(_, (id, value))| plan.graph.spec(**id) != value.spec())
+        {
+            return Err(GraphError::Interface {
+                what: format!("input {i}"),
+                expected: plan.graph.spec(id).to_string(),
+                found: value.spec().to_string(),
+            }
+            .into());
+        }
+        let backend = device.backend();
+        let given: Vec<Bound> =
+            inputs.iter().map(|x| Bound { memory: x.memory.clone(), offset: 0 }).collect();
+        let prepaid = plan.prepaid(backend, &given)?;
+        let made = plan
+            .output_bytes()
+            .map(|bytes| Ok(Bound { memory: backend.allocate(bytes)?, offset: 0 }))
+            .collect::<Result<Vec<_>, RuntimeError>>()?;
+        let arena = match plan.arena {
+            0 => None,
+            bytes => Some(Bound { memory: backend.allocate(bytes)?, offset: 0 }),
+        };
+        let scratch = plan.scratch_memory(backend)?;
+        let empty = backend.allocate(0)?;
+        let bound = plan.bind(&prepaid, &given, &made, arena.as_ref(), &empty)?;
+        let outputs = plan
+            .outputs
+            .iter()
+            .zip(&plan.graph.outputs)
+            .map(|(output, &id)| {
+                let place = &bound[output.buffer.at()];
+                let dtype = plan.graph.tensor(id).dtype;
+                let mut layout = output.layout.clone();
+                layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
+                Evaluated { device: device.clone(), memory: place.memory.clone(), dtype, layout }
+            })
+            .collect();
+        Ok(Step { device: device.clone(), graph, executable, inputs, bound, scratch, outputs, rebinds })
+    }
+
+    /// Gives an input or parameter its value for the next run.
+    ///
+    /// # Errors
+    /// When the graph has no such input, or the value does not fit it.
+    pub fn set(&mut self, id: TensorId, value: &HostTensor) -> Result<(), RuntimeError> {
+        let input = &self.inputs[self.index(id)?];
+        if input.spec() != oneir_ir::Spec::new(value.dtype(), value.shape().clone()) {
+            return Err(GraphError::Interface {
+                what: format!("tensor %{}", id.0),
+                expected: input.spec().to_string(),
+                found: format!("{}{}", value.dtype(), value.shape()),
+            }
+            .into());
+        }
+        let to = Bound { memory: input.memory.clone(), offset: 0 };
+        self.device.backend().upload(&to, &value.bytes())
+    }
+
+    fn index(&self, id: TensorId) -> Result<usize, RuntimeError> {
+        self.graph
+            .inputs
+            .iter()
+            .position(|&input| input == id)
+            .ok_or(RuntimeError::Step("has no input of that number"))
+    }
+
+    /// Runs once.
+    ///
+    /// # Errors
+    /// When a kernel fails.
+    pub fn run(&mut self) -> Result<(), RuntimeError> {
+        submit(self.executable.plan(), &self.device, &self.bound, self.scratch.as_ref(), None)
+    }
+
+    /// Sets the position parameter and runs, refusing positions that pass the
+    /// rows of a state that they name.
+    ///
+    /// # Errors
+    /// [`RuntimeError::PastContext`], before anything runs; else as [`Step::run`].
+    pub fn run_at(&mut self, position: TensorId, at: usize) -> Result<(), RuntimeError> {
+        let context = self.context(position);
+        if at == 0 || at > context {
+            return Err(RuntimeError::PastContext { steps: 1, position: at.saturating_sub(1), context });
+        }
+        let spec = self.graph.spec(position);
+        let value = HostTensor::from_values(
+            spec.dtype,
+            &spec.shape,
+            &oneir_tensor::Values::Signed(vec![at as i64; spec.count()]).convert(spec.dtype),
+        )?;
+        self.set(position, &value)?;
+        self.run()
+    }
+
+    /// Rows of the shortest state that the parameter names rows of.
+    pub fn context(&self, position: TensorId) -> usize {
+        let tables = self.graph.ops.iter().flat_map(|op| &op.results).filter_map(|result| match result.dst {
+            Dst::Rows { pitch, row: RowSel::Param(row), .. } if row == position && pitch > 0 => {
+                Some(self.graph.tensor(result.tensor).shape.count() / pitch)
+            }
+            _ => None,
+        });
+        tables.min().unwrap_or(usize::MAX)
+    }
+
+    /// The value of output `index` after the last run.
+    ///
+    /// # Errors
+    /// When there is no such output, or the device fails.
+    pub fn output(&self, index: usize) -> Result<HostTensor, RuntimeError> {
+        let output = self.outputs.get(index).ok_or(RuntimeError::Step("has no output of that number"))?;
+        output.to_host_copy()
+    }
+
+    /// The value of an input, parameter or state.
+    ///
+    /// # Errors
+    /// When the graph has no such input, or the device fails.
+    pub fn input(&self, id: TensorId) -> Result<HostTensor, RuntimeError> {
+        self.inputs[self.index(id)?].to_host_copy()
+    }
+
+    /// Binds again with the states of more rows: what they hold stays, the new
+    /// rows are zeros. `rows` of dimension 0 of every state named.
+    ///
+    /// # Errors
+    /// When a tensor is not a state, would shrink, or the larger graph is not
+    /// a right one.
+    pub fn grow(&mut self, states: &[TensorId], rows: usize) -> Result<(), RuntimeError> {
+        let mut graph = self.graph.clone();
+        let mut inputs = self.inputs.clone();
+        for &id in states {
+            let at = self.index(id)?;
+            let tensor = &mut graph.tensors[id.at()];
+            if tensor.role != Role::State || tensor.shape.rank() == 0 || tensor.shape[0] > rows {
+                return Err(RuntimeError::Step("grows states only, to at least the rows that they have"));
+            }
+            tensor.shape[0] = rows;
+            let old = self.inputs[at].to_host_copy()?;
+            let mut bytes = old.bytes().into_owned();
+            let needed =
+                tensor.dtype.bytes_for(tensor.shape.checked_count(tensor.dtype)?).unwrap_or(usize::MAX);
+            bytes.resize(needed, 0);
+            inputs[at] =
+                self.device.put_writable(&HostTensor::from_bytes(tensor.dtype, &tensor.shape, &bytes)?)?;
+        }
+        *self = Step::bind(&self.device, graph, inputs, self.rebinds + 1)?;
+        Ok(())
+    }
+
+    /// How often the step was bound again.
+    pub fn rebinds(&self) -> usize {
+        self.rebinds
+    }
+}

@@ -44,7 +44,8 @@ pub(crate) fn prepared(
     kernel: &'static str,
     run: impl Fn(&Args<'_>) -> Result<(), EvalError> + Send + Sync + 'static,
 ) -> Prepared {
-    Prepared { kernel, scratch: 0, in_place: SmallVec::new(), launch: Box::new(CpuLaunch(Box::new(run))) }
+    let launch = Box::new(CpuLaunch(Box::new(run)));
+    Prepared { kernel, scratch: 0, in_place: SmallVec::new(), fallible: false, launch }
 }
 
 /// A pointer that crosses threads: each part of the work touches its own range.

@@ -26,6 +26,11 @@ pub struct Lifted {
     pub leaves: Vec<Value>,
     /// Where each lifted op was written.
     pub places: Vec<Place>,
+    /// In eager evaluation: values on the way that someone else still holds.
+    /// They follow the graph's outputs, so that nothing is computed twice.
+    pub held: Vec<Value>,
+    /// Of each leaf, whether the graph is its only owner.
+    pub sole: Vec<bool>,
 }
 
 /// Lifts what `outputs` need to a graph whose first inputs are the
@@ -42,6 +47,8 @@ pub fn lift(inputs: &[Value], outputs: &[Value], leaves: Leaves) -> Result<Lifte
         places: Vec::new(),
         leaves: Vec::new(),
         policy: leaves,
+        met: Vec::new(),
+        met_at: FxHashMap::default(),
     };
     for input in inputs {
         let spec = input.spec();
@@ -55,8 +62,14 @@ pub fn lift(inputs: &[Value], outputs: &[Value], leaves: Leaves) -> Result<Lifte
         lifter.graph.outputs.push(id);
         lifter.graph.tensors[id.at()].observed = true;
     }
+    let (held, sole) = lifter.owners(outputs);
+    for value in &held {
+        let id = lifter.id(value);
+        lifter.graph.outputs.push(id);
+        lifter.graph.tensors[id.at()].observed = true;
+    }
     lifter.graph.lifted = lifter.places.len() as u32;
-    Ok(Lifted { graph: lifter.graph, leaves: lifter.leaves, places: lifter.places })
+    Ok(Lifted { graph: lifter.graph, leaves: lifter.leaves, places: lifter.places, held, sole })
 }
 
 /// Marks a node whose outputs are not numbered in a row.
@@ -73,6 +86,10 @@ struct Lifter {
     places: Vec<Place>,
     leaves: Vec<Value>,
     policy: Leaves,
+    /// In eager evaluation, every node met with the handles that the graph's
+    /// own nodes have on it.
+    met: Vec<(Value, u32)>,
+    met_at: FxHashMap<usize, u32>,
 }
 
 impl Value {
@@ -134,6 +151,37 @@ impl Lifter {
         Ok(())
     }
 
+    /// Remembers a node, to ask later who else holds it.
+    fn meet(&mut self, value: &Value) {
+        if self.policy == Leaves::Inputs {
+            self.met_at.insert(value.node_key(), self.met.len() as u32);
+            self.met.push((value.clone(), 0));
+        }
+    }
+
+    /// The values on the way that others hold, and of each leaf whether no one
+    /// else holds it.
+    fn owners(&mut self, outputs: &[Value]) -> (Vec<Value>, Vec<bool>) {
+        let wanted: std::collections::HashSet<usize> = outputs.iter().map(Value::node_key).collect();
+        let mut held = Vec::new();
+        let mut alone = std::collections::HashSet::new();
+        for (value, edges) in &self.met {
+            // One handle is the one met here; leaves are listed once more.
+            let own = 1 + *edges as usize;
+            let count = std::sync::Arc::strong_count(value.node());
+            if value.node().ready().is_some() {
+                if count == own + value.node().outputs().len() {
+                    alone.insert(value.node_key());
+                }
+            } else if count > own && !wanted.contains(&value.node_key()) {
+                held.extend((0..value.node().outputs().len()).filter_map(|i| value.sibling(i)));
+            }
+        }
+        let sole = self.leaves.iter().map(|leaf| alone.contains(&leaf.node_key())).collect();
+        self.met = Vec::new();
+        (held, sole)
+    }
+
     fn constant(&mut self, value: &Value, tensor: HostTensor) {
         // Definitions repeat small numbers: one tensor each is enough.
         let single = (tensor.count() == 1).then(|| tensor.clone());
@@ -153,6 +201,7 @@ impl Lifter {
 
     /// A node that has its results: each output is a value to bind.
     fn leaf(&mut self, value: &Value) {
+        self.meet(value);
         let role = match self.policy {
             Leaves::Inputs => Role::Input,
             Leaves::Constants => Role::Constant,
@@ -169,6 +218,14 @@ impl Lifter {
 
     fn op(&mut self, value: &Value, inputs: &[Value]) -> Result<(), GraphError> {
         let Source::Op(primitive) = value.node().source() else { return Ok(()) };
+        self.meet(value);
+        if self.policy == Leaves::Inputs {
+            for input in inputs {
+                if let Some(&at) = self.met_at.get(&input.node_key()) {
+                    self.met[at as usize].1 += 1;
+                }
+            }
+        }
         let operands: SmallVec<[TensorId; 2]> = inputs.iter().map(|v| self.id(v)).collect();
         let place = value.node().place();
         if primitive.nature() == Nature::Fused {

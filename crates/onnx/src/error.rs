@@ -70,6 +70,59 @@ pub enum OnnxError {
         /// The most that are accepted.
         limit: u64,
     },
+    /// Operators that Oneir does not have: all that the model uses.
+    #[error("the model uses operators that are not implemented: {}", operators.join(", "))]
+    MissingOperators {
+        /// Each as domain, name and version.
+        operators: Vec<String>,
+    },
+    /// A node cannot be computed from what it is given.
+    #[error("{place} ({operator}) on {inputs}: {reason}")]
+    Operator {
+        /// The node.
+        place: Arc<Place>,
+        /// Its operator.
+        operator: String,
+        /// Its inputs' types and shapes.
+        inputs: String,
+        /// Why.
+        reason: String,
+    },
+    /// A value had to be looked at while tracing, but is only known once the
+    /// graph runs.
+    #[error(
+        "{place} must look at the value of its input `{input}`, which is known only when the graph runs: {origin} makes it dynamic"
+    )]
+    UnknownValue {
+        /// The node that must look.
+        place: Arc<Place>,
+        /// The input's name.
+        input: String,
+        /// What made the value dynamic.
+        origin: String,
+    },
+    /// What the caller gives does not fit what the model takes.
+    #[error("input `{name}` must be {expected}, found {found}")]
+    Input {
+        /// The input.
+        name: String,
+        /// What the model declares.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// The caller gives an input that the model does not have, or leaves one
+    /// out.
+    #[error("the model takes inputs {}; {problem}", expected.join(", "))]
+    Inputs {
+        /// The model's inputs.
+        expected: Vec<String>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An array could not be computed.
+    #[error("{0}")]
+    Array(#[from] oneir_array::ArrayError),
     /// Something that must have a name has none.
     #[error("{what} {index} of graph `{graph}` has no name")]
     Unnamed {

@@ -14,12 +14,20 @@
 //! # Ok::<(), oneir_onnx::OnnxError>(())
 //! ```
 
+mod call;
 mod error;
 mod file;
+mod model;
+mod ops;
 pub mod proto;
+mod term;
+mod trace;
 
 pub use error::{ExternalFault, OnnxError, Place, SparseFault, TensorFault, TypeFault, WireFault};
 pub use file::{
     AttributeKind, AttributeValue, Attributes, Dim, ElemType, Function, Graph, NodeDef, OnnxFile, Opsets,
     Producer, TensorData, TensorType, ValueInfo, ValueType,
 };
+pub use model::{Model, Part};
+pub use ops::operators;
+pub use term::{Strings, Term};

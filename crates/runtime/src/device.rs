@@ -199,10 +199,18 @@ impl Device {
             return Ok(());
         }
         let lifted = lift(&[], &wanted, Leaves::Inputs)?;
+        wanted.extend(lifted.held.iter().cloned());
+        // Memory that no one else can see may be taken over by a result.
+        let donated: Vec<bool> = lifted
+            .leaves
+            .iter()
+            .zip(&lifted.sole)
+            .map(|(leaf, &sole)| sole && Evaluated::of(leaf).is_some_and(|found| found.is_sole(self)))
+            .collect();
         let inputs: Vec<Evaluated> =
             lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = self.executable(&lifted.graph, &layouts, &[])?;
+        let executable = self.executable(&lifted.graph, &layouts, &donated)?;
         drop(lifted);
         let results = executable.run(self, &inputs, profile)?;
         let mut results = results.into_iter();
@@ -235,6 +243,16 @@ impl Evaluated {
     /// Shape and dtype.
     pub fn spec(&self) -> Spec {
         Spec { shape: self.layout.shape.clone(), dtype: self.dtype }
+    }
+
+    /// Whether this is the only view of a whole memory of the device that may
+    /// be written.
+    fn is_sole(&self, device: &Device) -> bool {
+        self.device.is(device)
+            && Arc::strong_count(&self.memory) == 1
+            && self.memory.writable()
+            && self.layout == Layout::contiguous(&self.layout.shape)
+            && self.dtype.bytes_for(self.layout.count()) == Some(self.memory.len())
     }
 
     /// This value as a leaf of further recording.

@@ -7,7 +7,7 @@ use oneir_ir::{Nature, Place, Primitive, Spec, Value};
 use oneir_tensor::{HostTensor, Layout};
 use rustc_hash::FxHashSet;
 
-use crate::legalize::{Target, plan};
+use crate::legalize::Target;
 use crate::plan::{Home, Plan};
 use crate::{Bound, Device, Evaluated, Profile, RuntimeError, Work, verify_plan};
 
@@ -43,7 +43,11 @@ impl Executable {
             layouts,
             donated: if rest.is_some() { &[] } else { donated },
         };
-        let plan = plan(head, &target)?;
+        let mut plan = crate::legalize::plan(head, &target)?;
+        // A run that fails half way must leave its inputs as they were.
+        if !plan.taken.is_empty() && plan.launches.iter().any(|launch| launch.prepared.fallible) {
+            plan = crate::legalize::plan(plan.graph, &Target { donated: &[], ..target })?;
+        }
         if device.options().paranoid {
             verify_plan(&plan)?;
         }

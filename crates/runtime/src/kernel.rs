@@ -84,6 +84,8 @@ pub struct Prepared {
     pub scratch: usize,
     /// Operands in whose buffer the first result may be written.
     pub in_place: SmallVec<[u8; 2]>,
+    /// Whether data may have no result: operands must outlive such a launch.
+    pub fallible: bool,
     /// The back end's own form of the launch.
     pub launch: Box<dyn Any + Send + Sync>,
 }

@@ -38,7 +38,9 @@ impl KernelRow for Reference {
         let sym = request.sym.clone();
         let operands = request.operands.to_vec();
         let results = request.results.to_vec();
-        Answer::Yes(prepared("reference", move |args| run(args, &sym, &operands, &results)))
+        let mut answer = prepared("reference", move |args| run(args, &sym, &operands, &results));
+        answer.fallible = true;
+        Answer::Yes(answer)
     }
 }
 

@@ -103,6 +103,11 @@ elem_types! {
 }
 
 impl ElemType {
+    /// The type of a name of the standard, as version 1 of Cast gives it.
+    pub fn named(name: &str) -> Option<ElemType> {
+        (0..=28).filter_map(ElemType::from_code).find(|elem| elem.name() == name)
+    }
+
     /// The standard's type for a host tensor's elements.
     pub const fn of(dtype: DType) -> ElemType {
         match dtype {

@@ -1,0 +1,97 @@
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+use oneir_ir::Invalid;
+use oneir_ir::graph::GraphError;
+use oneir_runtime::RuntimeError;
+use oneir_tensor::TensorError;
+
+/// Why a call makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A primitive does not take the operands.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A shape or value cannot be made.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// An axis is out of range.
+    #[error("axis {axis} is out of range for {rank} dimensions")]
+    Axis {
+        /// The axis, negative when counted from the end.
+        axis: isize,
+        /// Number of dimensions.
+        rank: usize,
+    },
+    /// An axis is named twice.
+    #[error("axis {axis} is named twice")]
+    RepeatedAxis {
+        /// The axis.
+        axis: usize,
+    },
+    /// A size that must follow from the others does not.
+    #[error("{count} elements do not fill shape {shape:?}")]
+    Reshape {
+        /// Elements there are.
+        count: usize,
+        /// The shape asked for; -1 stands for the size that follows.
+        shape: Vec<isize>,
+    },
+    /// A literal does not fit the dtype that it must have.
+    #[error("{value} does not fit {dtype}")]
+    Literal {
+        /// The number.
+        value: String,
+        /// The dtype.
+        dtype: oneir_tensor::DType,
+    },
+    /// Parameters that only make sense together do not.
+    #[error("{0}")]
+    Parameters(String),
+}
+
+/// The first call that went wrong on the way to an array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The operation.
+    pub op: &'static str,
+    /// The caller's line.
+    pub place: &'static Location<'static>,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` at {}: {}", self.op, self.place, self.reason)
+    }
+}
+
+/// Why a value cannot be had.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// A call on the way to it failed.
+    #[error("{0}")]
+    Failed(Arc<Failure>),
+    /// It could not be computed.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// It has another element type, or not one element.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// `item` on an array of other than one element.
+    #[error("item needs one element, found shape {shape:?}")]
+    NotOneElement {
+        /// The array's shape.
+        shape: Vec<usize>,
+    },
+}
+
+impl From<GraphError> for ArrayError {
+    fn from(error: GraphError) -> Self {
+        ArrayError::Runtime(error.into())
+    }
+}

@@ -1,0 +1,37 @@
+use oneir_ir::fast::{FastOp, LayerNorm, RmsNorm, Softmax};
+use oneir_ir::{Primitive, Real};
+
+pub use oneir_ir::fast::{Activation, Mask};
+
+use crate::Array;
+use crate::reduction::axis_of;
+
+impl Array {
+    /// e^x normalised to sum 1 along an axis, as one fused operation.
+    #[track_caller]
+    #[must_use]
+    pub fn softmax(&self, axis: isize) -> Array {
+        Array::build("softmax", [self], |[x], place| {
+            let axis = axis_of(axis, x.spec().rank())?;
+            let op = FastOp::from(Softmax { axis });
+            Ok(oneir_ir::Value::record(Primitive::Fast(op), &[x], place)?)
+        })
+    }
+
+    /// Centred and scaled to variance 1 over the last axis, times `weight`, plus
+    /// `bias` (both of the last axis's size).
+    #[track_caller]
+    #[must_use]
+    pub fn layer_norm(&self, weight: &Array, bias: &Array, eps: f64) -> Array {
+        let op = FastOp::from(LayerNorm { eps: Real::new(eps) });
+        Array::primitive("layer_norm", Primitive::Fast(op), [self, weight, bias])
+    }
+
+    /// Over the root of the mean square along the last axis, times `weight`.
+    #[track_caller]
+    #[must_use]
+    pub fn rms_norm(&self, weight: &Array, eps: f64) -> Array {
+        let op = FastOp::from(RmsNorm { eps: Real::new(eps) });
+        Array::primitive("rms_norm", Primitive::Fast(op), [self, weight])
+    }
+}

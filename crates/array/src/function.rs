@@ -1,0 +1,102 @@
+use oneir_ir::graph::TensorGraph;
+use oneir_ir::{Leaves, Place, Spec, Value, lift};
+use oneir_runtime::{Device, Evaluated, Profile};
+use oneir_tensor::Layout;
+
+use crate::{Array, ArrayError};
+
+/// A function of arrays, traced to a graph: what it computes is fixed, and it
+/// runs again and again on other values of the same shapes.
+#[derive(Debug)]
+pub struct Traced {
+    graph: TensorGraph,
+    captured: Vec<Value>,
+    places: Vec<Place>,
+}
+
+impl Traced {
+    /// Traces what `outputs` compute from `inputs`, which are arguments made by
+    /// [`Traced::argument`]. Computed arrays that they read are captured.
+    ///
+    /// # Errors
+    /// The first failure among the outputs.
+    pub fn new(inputs: &[Array], outputs: &[Array]) -> Result<Traced, ArrayError> {
+        let all = |arrays: &[Array]| arrays.iter().map(|a| a.value().cloned()).collect::<Result<Vec<_>, _>>();
+        let lifted = lift(&all(inputs)?, &all(outputs)?, Leaves::Constants)?;
+        Ok(Traced { graph: lifted.graph, captured: lifted.leaves, places: lifted.places })
+    }
+
+    /// An argument of a function to be traced.
+    pub fn argument(spec: Spec) -> Array {
+        Array::from_value(Value::placeholder(spec))
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &TensorGraph {
+        &self.graph
+    }
+
+    /// Names the graph, for dumps.
+    pub fn set_name(&mut self, name: impl Into<String>) {
+        self.graph.name = name.into();
+    }
+
+    /// Where each op of the graph was written.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Plans the function for a device without running it.
+    ///
+    /// # Errors
+    /// When an op has no kernel there.
+    pub fn plan(&self, device: &Device) -> Result<(), ArrayError> {
+        let layouts: Vec<Layout> =
+            self.graph.inputs.iter().map(|&id| Layout::contiguous(&self.graph.tensor(id).shape)).collect();
+        device.executable(&self.graph, &layouts, &[])?;
+        Ok(())
+    }
+
+    /// Runs the function on values of its arguments.
+    ///
+    /// # Errors
+    /// When a value failed or does not fit, or an op has no kernel.
+    pub fn call(&self, device: &Device, arguments: &[Array]) -> Result<Vec<Array>, ArrayError> {
+        self.call_with(device, arguments, None)
+    }
+
+    /// As [`Traced::call`], with the time of each launch.
+    ///
+    /// # Errors
+    /// As [`Traced::call`].
+    pub fn call_with(
+        &self,
+        device: &Device,
+        arguments: &[Array],
+        profile: Option<&mut Profile>,
+    ) -> Result<Vec<Array>, ArrayError> {
+        let mut inputs = Vec::with_capacity(arguments.len() + self.captured.len());
+        for argument in arguments {
+            inputs.push(evaluated(device, argument.value()?)?);
+        }
+        for value in &self.captured {
+            inputs.push(evaluated(device, value)?);
+        }
+        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
+        let executable = device.executable(&self.graph, &layouts, &[])?;
+        let results = executable.run(device, &inputs, profile)?;
+        Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
+    }
+}
+
+fn evaluated(device: &Device, value: &Value) -> Result<Evaluated, ArrayError> {
+    if let Some(constant) = value.as_constant() {
+        return Ok(device.put(constant)?);
+    }
+    device.evaluate(std::slice::from_ref(value))?;
+    match Evaluated::of(value) {
+        Some(found) if found.device.is(device) => Ok(found.clone()),
+        Some(found) => Ok(device.put(&found.to_host()?)?),
+        None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::Step("lost a result"))),
+    }
+}

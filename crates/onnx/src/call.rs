@@ -1,0 +1,201 @@
+use std::sync::Arc;
+
+use oneir_array::{Array, DType, Device, HostTensor};
+use oneir_ir::{Nature, Source, State, Value, reference};
+use oneir_runtime::Evaluated;
+
+use crate::error::{OnnxError, Place};
+use crate::file::{Attributes, NodeDef};
+use crate::term::Term;
+
+/// How values are looked at while tracing.
+#[derive(Debug, Clone)]
+pub(crate) enum Looking {
+    /// Nothing is computed: what is not known raises `UnknownValue`.
+    Tracing,
+    /// Whatever is looked at is computed on this device.
+    Eager(Device),
+}
+
+/// One node being traced: its attributes, version and inputs.
+pub(crate) struct Call<'a> {
+    pub(crate) node: &'a NodeDef,
+    /// The version of the operator set that the model imports.
+    pub(crate) version: i64,
+    pub(crate) inputs: Vec<Option<Term>>,
+    pub(crate) looking: &'a Looking,
+}
+
+/// What an operator's function gives.
+pub(crate) type Results = Result<Vec<Term>, OnnxError>;
+
+impl Call<'_> {
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.node.attributes
+    }
+
+    fn place(&self) -> Arc<Place> {
+        self.node.place().clone()
+    }
+
+    /// An error of this node.
+    pub(crate) fn fails(&self, reason: impl Into<String>) -> OnnxError {
+        let inputs: Vec<String> =
+            self.inputs.iter().map(|t| t.as_ref().map_or("nothing".into(), Term::describe)).collect();
+        OnnxError::Operator {
+            place: self.place(),
+            operator: format!("{}-{}", self.node.operator(), self.version),
+            inputs: format!("({})", inputs.join(", ")),
+            reason: reason.into(),
+        }
+    }
+
+    /// Whether input `i` is given.
+    pub(crate) fn has(&self, i: usize) -> bool {
+        self.inputs.get(i).is_some_and(Option::is_some)
+    }
+
+    /// Input `i`, which must be given.
+    pub(crate) fn term(&self, i: usize) -> Result<&Term, OnnxError> {
+        match self.inputs.get(i) {
+            Some(Some(term)) => Ok(term),
+            _ => Err(self.fails(format!("input {i} is missing"))),
+        }
+    }
+
+    /// Input `i` as an array.
+    pub(crate) fn array(&self, i: usize) -> Result<Array, OnnxError> {
+        let term = self.term(i)?;
+        term.array().ok_or_else(|| {
+            self.fails(format!("input {i} must be a tensor of numbers, found {}", term.describe()))
+        })
+    }
+
+    /// Input `i` as an array, where it is given.
+    pub(crate) fn optional(&self, i: usize) -> Result<Option<Array>, OnnxError> {
+        if self.has(i) { self.array(i).map(Some) } else { Ok(None) }
+    }
+
+    /// Shape of input `i`.
+    pub(crate) fn shape(&self, i: usize) -> Result<Vec<usize>, OnnxError> {
+        let term = self.term(i)?;
+        term.shape()
+            .ok_or_else(|| self.fails(format!("input {i} must be a tensor, found {}", term.describe())))
+    }
+
+    /// The value of input `i` on the host. Every look at a value goes through
+    /// here.
+    ///
+    /// Known are values known while tracing, what follows from those alone,
+    /// and in an eager call everything.
+    ///
+    /// # Errors
+    /// [`OnnxError::UnknownValue`] when it is known only once the graph runs.
+    pub(crate) fn host(&self, i: usize) -> Result<HostTensor, OnnxError> {
+        let array = match self.term(i)? {
+            Term::Host(value) => return Ok(value.clone()),
+            Term::Array(array) => array,
+            other => {
+                return Err(
+                    self.fails(format!("input {i} must be a tensor of numbers, found {}", other.describe()))
+                );
+            }
+        };
+        let value = array.value()?;
+        if let Some(found) = Evaluated::of(value) {
+            return Ok(found.to_host().map_err(oneir_array::ArrayError::from)?);
+        }
+        if let Some(known) = reference::fold(value).map_err(oneir_array::ArrayError::from)? {
+            return Ok(known);
+        }
+        match self.looking {
+            Looking::Eager(device) => {
+                oneir_array::eval_on(device, std::slice::from_ref(array))?;
+                Ok(array.to_host()?)
+            }
+            Looking::Tracing => Err(OnnxError::UnknownValue {
+                place: self.place(),
+                input: self.node.inputs.get(i).cloned().unwrap_or_default(),
+                origin: origin(value),
+            }),
+        }
+    }
+
+    /// Input `i` as integers on the host.
+    pub(crate) fn ints(&self, i: usize) -> Result<Vec<i64>, OnnxError> {
+        let host = self.host(i)?;
+        let values = host.values().map_err(|e| self.fails(e.to_string()))?;
+        values
+            .to_ints()
+            .ok_or_else(|| self.fails(format!("input {i} must hold integers, found {}", host.dtype())))
+    }
+
+    /// Integers from an attribute before a version, from input `i` after it.
+    pub(crate) fn ints_moved(
+        &self,
+        attribute: &str,
+        i: usize,
+        since: i64,
+    ) -> Result<Option<Vec<i64>>, OnnxError> {
+        if self.version < since {
+            return Ok(self.attributes().find_ints(attribute)?.map(<[i64]>::to_vec));
+        }
+        if self.has(i) { self.ints(i).map(Some) } else { Ok(None) }
+    }
+
+    /// An axis counted from the front.
+    pub(crate) fn axis(&self, axis: i64, rank: usize) -> Result<usize, OnnxError> {
+        let found = if axis < 0 { axis + rank as i64 } else { axis };
+        usize::try_from(found)
+            .ok()
+            .filter(|&a| a < rank)
+            .ok_or_else(|| self.fails(format!("axis {axis} is out of range for {rank} dimensions")))
+    }
+
+    /// One array as the only result.
+    pub(crate) fn one(&self, array: Array) -> Results {
+        self.checked(&array)?;
+        Ok(vec![array.into()])
+    }
+
+    /// Refuses a failed array, with this node's place.
+    pub(crate) fn checked(&self, array: &Array) -> Result<(), OnnxError> {
+        array.check().map_err(|e| match e {
+            oneir_array::ArrayError::Failed(failure) => {
+                self.fails(format!("{}: {}", failure.op, failure.reason))
+            }
+            other => other.into(),
+        })
+    }
+
+    /// The dtype of an element type that computes here.
+    pub(crate) fn dtype_of(&self, code: i64) -> Result<DType, OnnxError> {
+        let elem = i32::try_from(code).ok().and_then(crate::file::ElemType::from_code);
+        elem.and_then(crate::file::ElemType::dtype)
+            .ok_or_else(|| self.fails(format!("element type {code} is not supported")))
+    }
+}
+
+/// The op nearest to a value that made it depend on the run.
+fn origin(value: &Value) -> String {
+    let mut at = value.clone();
+    loop {
+        let (node, next) = match (at.node().source(), at.node().state()) {
+            (Source::Op(primitive), State::Pending(inputs)) if moves(primitive.nature()) => {
+                let dynamic = inputs.iter().find(|v| !matches!(v.node().source(), Source::Constant(_)));
+                (at.node().clone(), dynamic.cloned())
+            }
+            (Source::Op(_), _) => (at.node().clone(), None),
+            (Source::Placeholder, _) => return "an input of the model".into(),
+            _ => return "a computed value".into(),
+        };
+        match next {
+            Some(next) => at = next,
+            None => return node.place().to_string(),
+        }
+    }
+}
+
+fn moves(nature: Nature) -> bool {
+    matches!(nature, Nature::View | Nature::Movement | Nature::ElementWise)
+}

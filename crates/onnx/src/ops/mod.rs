@@ -1,0 +1,60 @@
+//! The operators: each is one function of array calls and one row that names
+//! it, with the versions at which its meaning changed.
+
+mod convert;
+mod creation;
+mod elementwise;
+mod ml;
+mod nn;
+mod product;
+mod reduction;
+mod shape;
+
+use crate::call::{Call, Results};
+
+/// One operator.
+pub(crate) struct Row {
+    /// The domain; empty for the standard one.
+    pub(crate) domain: &'static str,
+    /// The operator's name.
+    pub(crate) name: &'static str,
+    /// The versions at which it was defined anew; the first is where it began.
+    pub(crate) since: &'static [i64],
+    /// Computes it.
+    pub(crate) run: fn(&Call<'_>) -> Results,
+}
+
+/// The families' rows.
+const FAMILIES: &[&[Row]] = &[
+    convert::ROWS,
+    creation::ROWS,
+    elementwise::ROWS,
+    ml::ROWS,
+    nn::ROWS,
+    product::ROWS,
+    reduction::ROWS,
+    shape::ROWS,
+];
+
+/// The operator of a name, where the imported version has it.
+pub(crate) fn find(domain: &str, name: &str, version: i64) -> Option<&'static Row> {
+    FAMILIES.iter().flat_map(|rows| rows.iter()).find(|row| {
+        row.domain == domain && row.name == name && row.since.first().is_some_and(|&v| v <= version)
+    })
+}
+
+/// Every operator: domain, name and the versions at which it changed.
+pub fn operators() -> impl Iterator<Item = (&'static str, &'static str, &'static [i64])> {
+    FAMILIES.iter().flat_map(|rows| rows.iter()).map(|row| (row.domain, row.name, row.since))
+}
+
+/// A row of the standard domain.
+macro_rules! row {
+    ($name:ident $since:expr => $run:expr) => {
+        $crate::ops::Row { domain: "", name: stringify!($name), since: &$since, run: $run }
+    };
+    ($domain:literal $name:ident $since:expr => $run:expr) => {
+        $crate::ops::Row { domain: $domain, name: stringify!($name), since: &$since, run: $run }
+    };
+}
+use row;

@@ -1,0 +1,220 @@
+//! Shapes, views and joins.
+
+use oneir_array::{Array, HostTensor};
+
+use super::creation::sizes;
+use super::{Row, row};
+use crate::Term;
+use crate::call::{Call, Results};
+
+pub(super) const ROWS: &[Row] = &[
+    row!(Shape [1, 13, 15, 19, 21, 23, 24, 25] => shape),
+    row!(Size [1, 13, 19, 21, 23, 24, 25] => size),
+    row!(Reshape [1, 5, 13, 14, 19, 21, 23, 24, 25] => reshape),
+    row!(Flatten [1, 9, 11, 13, 21, 23, 24, 25] => flatten),
+    row!(Squeeze [1, 11, 13, 21, 23, 24, 25] => squeeze),
+    row!(Unsqueeze [1, 11, 13, 21, 23, 24, 25] => unsqueeze),
+    row!(Transpose [1, 13, 21, 23, 24, 25] => transpose),
+    row!(Expand [8, 13] => expand),
+    row!(Concat [1, 4, 11, 13] => concat),
+    row!(Slice [1, 10, 11, 13] => slice),
+    row!(Split [1, 2, 11, 13, 18] => split),
+];
+
+fn host(call: &Call<'_>, values: &[i64], shape: &[usize]) -> Results {
+    let tensor = HostTensor::from_slice(shape, values).map_err(|e| call.fails(e.to_string()))?;
+    Ok(vec![Term::Host(tensor)])
+}
+
+fn shape(call: &Call<'_>) -> Results {
+    let shape: Vec<i64> = call.shape(0)?.iter().map(|&n| n as i64).collect();
+    let rank = shape.len() as i64;
+    let clamp = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank) as usize;
+    let start = clamp(call.attributes().int_or("start", 0)?);
+    let end = clamp(call.attributes().int_or("end", rank)?);
+    let part = shape.get(start..end.max(start)).unwrap_or_default();
+    host(call, part, &[part.len()])
+}
+
+fn size(call: &Call<'_>) -> Results {
+    let count: usize = call.shape(0)?.iter().product();
+    host(call, &[count as i64], &[])
+}
+
+fn reshape(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let wanted = match call.ints_moved("shape", 1, 5)? {
+        Some(wanted) => wanted,
+        None => return Err(call.fails("no shape is given")),
+    };
+    let zero_is_size = call.attributes().int_or("allowzero", 0)? != 0;
+    let from = x.shape();
+    let mut to = Vec::with_capacity(wanted.len());
+    for (i, &n) in wanted.iter().enumerate() {
+        to.push(match n {
+            0 if !zero_is_size => {
+                let size = from.get(i).ok_or_else(|| {
+                    call.fails(format!("size {i} is 0, but the input has no dimension {i}"))
+                })?;
+                *size as isize
+            }
+            n => n as isize,
+        });
+    }
+    call.one(x.reshape(&to))
+}
+
+fn flatten(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let rank = x.ndim();
+    let axis = call.attributes().int_or("axis", 1)?;
+    let axis = if axis == rank as i64 { rank } else { call.axis(axis, rank)? };
+    let shape = x.shape();
+    let rows: usize = shape[..axis].iter().product();
+    let cols: usize = shape[axis..].iter().product();
+    call.one(x.reshape(&[rows as isize, cols as isize]))
+}
+
+fn squeeze(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let rank = x.ndim();
+    let axes: Vec<isize> = match call.ints_moved("axes", 1, 13)? {
+        Some(axes) => {
+            axes.iter().map(|&a| call.axis(a, rank).map(|a| a as isize)).collect::<Result<_, _>>()?
+        }
+        None => (0..rank as isize).filter(|&a| x.shape()[a as usize] == 1).collect(),
+    };
+    call.one(x.squeeze(&axes))
+}
+
+fn unsqueeze(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let axes = call.ints_moved("axes", 1, 13)?.ok_or_else(|| call.fails("no axes are given"))?;
+    let rank = x.ndim() + axes.len();
+    let axes: Vec<isize> =
+        axes.iter().map(|&a| call.axis(a, rank).map(|a| a as isize)).collect::<Result<_, _>>()?;
+    call.one(x.expand_dims(&axes))
+}
+
+fn transpose(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let rank = x.ndim();
+    let axes: Vec<isize> = match call.attributes().find_ints("perm")? {
+        Some(axes) => axes.iter().map(|&a| a as isize).collect(),
+        None => (0..rank as isize).rev().collect(),
+    };
+    call.one(x.transpose(&axes))
+}
+
+fn expand(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let wanted = sizes(call, &call.ints(1)?)?;
+    let shape = oneir_tensor::broadcast_shapes(&x.shape(), &wanted).map_err(|e| call.fails(e.to_string()))?;
+    call.one(x.broadcast_to(&shape))
+}
+
+fn concat(call: &Call<'_>) -> Results {
+    let arrays = (0..call.inputs.len()).map(|i| call.array(i)).collect::<Result<Vec<_>, _>>()?;
+    let axis = match call.attributes().find_int("axis")? {
+        Some(axis) => axis,
+        None if call.version < 4 => 1,
+        None => return Err(call.fails("no axis is given")),
+    };
+    call.one(Array::concatenate(&arrays, axis as isize))
+}
+
+fn slice(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let rank = x.ndim();
+    let need =
+        |found: Option<Vec<i64>>, what: &str| found.ok_or_else(|| call.fails(format!("no {what} are given")));
+    let starts = need(call.ints_moved("starts", 1, 10)?, "starts")?;
+    let ends = need(call.ints_moved("ends", 2, 10)?, "ends")?;
+    let axes = call.ints_moved("axes", 3, 10)?;
+    let steps = if call.version >= 10 && call.has(4) { Some(call.ints(4)?) } else { None };
+    let count = starts.len();
+    let axes = axes.unwrap_or_else(|| (0..count as i64).collect());
+    let steps = steps.unwrap_or_else(|| vec![1; count]);
+    if ends.len() != count || axes.len() != count || steps.len() != count {
+        return Err(call.fails(format!(
+            "starts, ends, axes and steps must be equally many, found {count}, {}, {} and {}",
+            ends.len(),
+            axes.len(),
+            steps.len()
+        )));
+    }
+    let shape = x.shape();
+    let (mut from, mut by, mut len) = (vec![0; rank], vec![1isize; rank], shape.to_vec());
+    for i in 0..count {
+        let axis = call.axis(axes[i], rank)?;
+        let (start, step, items) = normalised(starts[i], ends[i], steps[i], shape[axis])
+            .ok_or_else(|| call.fails("a step must not be 0"))?;
+        (from[axis], by[axis], len[axis]) = (start, step, items);
+    }
+    call.one(x.slice(&from, &by, &len))
+}
+
+/// First index, step and number of items of a slice with Python's rules.
+fn normalised(start: i64, end: i64, step: i64, size: usize) -> Option<(usize, isize, usize)> {
+    let n = size as i64;
+    let place = |at: i64| if at < 0 { at.saturating_add(n) } else { at };
+    let (start, end) = (place(start), place(end));
+    let (first, count) = match step {
+        0 => return None,
+        1.. => {
+            let (a, b) = (start.clamp(0, n), end.clamp(0, n));
+            (a, (b - a).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+        }
+        _ => {
+            let (a, b) = (start.clamp(-1, n - 1), end.clamp(-1, n - 1));
+            (a, (a - b).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+        }
+    };
+    let first = if count == 0 { 0 } else { first as usize };
+    // One item is reached without a step.
+    let step = if count <= 1 { 1 } else { isize::try_from(step).ok()? };
+    Some((first, step, count as usize))
+}
+
+fn split(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let axis = call.axis(call.attributes().int_or("axis", 0)?, x.ndim())?;
+    let size = x.shape()[axis];
+    let given = if call.version < 13 {
+        match call.attributes().find_ints("split")? {
+            Some(sizes) => Some(sizes.to_vec()),
+            None if call.version < 2 && call.has(1) => Some(call.ints(1)?),
+            None => None,
+        }
+    } else if call.has(1) {
+        Some(call.ints(1)?)
+    } else {
+        None
+    };
+    let parts = match given {
+        Some(ints) => sizes(call, &ints)?,
+        None => {
+            let count = match call.attributes().find_int("num_outputs")? {
+                Some(n) => sizes(call, &[n])?[0],
+                None => call.node.outputs.len(),
+            };
+            if count == 0 {
+                return Err(call.fails("there must be at least one part"));
+            }
+            let each = size.div_ceil(count);
+            (0..count).map(|i| each.min(size.saturating_sub(i * each))).collect()
+        }
+    };
+    if parts.iter().sum::<usize>() != size {
+        return Err(call.fails(format!("parts {parts:?} do not add up to {size}")));
+    }
+    let mut at = 0;
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        let piece = x.narrow(axis as isize, at, part);
+        call.checked(&piece)?;
+        out.push(piece.into());
+        at += part;
+    }
+    Ok(out)
+}

@@ -1,0 +1,139 @@
+//! Tracing: running a graph's nodes as array calls.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use oneir_array::{Array, HostTensor};
+use oneir_ir::{Source, State, Value, reference};
+
+use crate::call::{Call, Looking};
+use crate::error::OnnxError;
+use crate::file::{Graph, NodeDef, OnnxFile, TensorData};
+use crate::ops;
+use crate::term::{Strings, Term};
+
+/// Results of at most this many elements that follow from known values alone
+/// are computed while tracing.
+const FOLD_LIMIT: usize = 4096;
+
+/// The values by name that a trace has so far.
+pub(crate) type Environment = HashMap<String, Term>;
+
+/// Where a trace stopped: a node had to look at a value that only a run knows.
+pub(crate) struct Stop {
+    /// The node's place in the graph.
+    pub(crate) node: usize,
+    /// The value's name.
+    pub(crate) input: String,
+    /// The whole error, for reports.
+    pub(crate) why: OnnxError,
+}
+
+/// Refuses a model with operators that are not there, naming all of them.
+pub(crate) fn check_operators(file: &OnnxFile) -> Result<(), OnnxError> {
+    let mut missing = std::collections::BTreeSet::new();
+    let mut graphs: Vec<&Graph> = vec![&file.graph];
+    while let Some(graph) = graphs.pop() {
+        for node in &graph.nodes {
+            let version = version_of(file, node);
+            if file.function(node).is_none() && ops::find(&node.domain, &node.op_type, version).is_none() {
+                missing.insert(format!("{} (version {version})", node.operator()));
+            }
+            graphs.extend(node.attributes.all_graphs().map(AsRef::as_ref));
+        }
+    }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(OnnxError::MissingOperators { operators: missing.into_iter().collect() })
+    }
+}
+
+fn version_of(file: &OnnxFile, node: &NodeDef) -> i64 {
+    file.opsets.version(&node.domain).unwrap_or(1)
+}
+
+/// The stored tensor as a known value.
+pub(crate) fn stored(data: &TensorData) -> Result<Term, OnnxError> {
+    if data.elem() == crate::file::ElemType::String {
+        return Ok(Term::Strings(Strings { shape: data.shape().to_vec(), values: data.strings()? }));
+    }
+    Ok(Term::Host(data.to_host()?))
+}
+
+/// Runs the nodes of the main graph from `start` on, until one must look at a
+/// value that only a run knows.
+pub(crate) fn nodes(
+    file: &OnnxFile,
+    environment: &mut Environment,
+    start: usize,
+    looking: &Looking,
+) -> Result<Option<Stop>, OnnxError> {
+    for (at, node) in file.graph.nodes.iter().enumerate().skip(start) {
+        match run(file, node, environment, looking) {
+            Ok(results) => {
+                for (name, term) in node.outputs.iter().zip(results) {
+                    if !name.is_empty() {
+                        environment.insert(name.clone(), term);
+                    }
+                }
+            }
+            Err(OnnxError::UnknownValue { place, input, origin }) => {
+                let why = OnnxError::UnknownValue { place, input: input.clone(), origin };
+                return Ok(Some(Stop { node: at, input, why }));
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(None)
+}
+
+fn run(
+    file: &OnnxFile,
+    node: &NodeDef,
+    environment: &Environment,
+    looking: &Looking,
+) -> Result<Vec<Term>, OnnxError> {
+    let version = version_of(file, node);
+    let Some(operator) = ops::find(&node.domain, &node.op_type, version) else {
+        return Err(OnnxError::MissingOperators {
+            operators: vec![format!("{} (version {version})", node.operator())],
+        });
+    };
+    let inputs: Vec<Option<Term>> = node.inputs.iter().map(|name| environment.get(name).cloned()).collect();
+    let known = inputs.iter().flatten().all(Term::is_static);
+    let call = Call { node, version, inputs, looking };
+    let mut results = (operator.run)(&call)?;
+    let label: Arc<str> = node.place().to_string().into();
+    for term in &mut results {
+        term.arrays_mut(&mut |array| label_new(array, &label));
+        if let Term::Array(array) = term {
+            call.checked(array)?;
+            if known && array.size() <= FOLD_LIMIT {
+                let folded = folded(array).map_err(|e| call.fails(e.to_string()))?;
+                if let Some(value) = folded {
+                    *term = Term::Host(value);
+                }
+            }
+        }
+    }
+    Ok(results)
+}
+
+fn folded(array: &Array) -> Result<Option<HostTensor>, oneir_array::ArrayError> {
+    Ok(reference::fold(array.value()?)?)
+}
+
+/// Names the nodes that an operator recorded after its place in the model.
+fn label_new(array: &Array, label: &Arc<str>) {
+    let Ok(value) = array.value() else { return };
+    let mut stack: Vec<Value> = vec![value.clone()];
+    while let Some(value) = stack.pop() {
+        if !matches!(value.node().source(), Source::Op(_)) || !value.node().set_label(label) {
+            continue;
+        }
+        if let State::Pending(inputs) = value.node().state() {
+            stack.extend(inputs);
+        }
+    }
+}

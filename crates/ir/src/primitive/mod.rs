@@ -107,7 +107,7 @@ macro_rules! primitives {
                 match self {
                     $(Primitive::$variant $(($tf))? $({ $($sf),* })? => {
                         #[allow(unused_mut, reason = "a primitive may have no parameters")]
-                        let mut parameters: Vec<(&str, &dyn Fn(&mut String))> = Vec::new();
+                        let mut parameters: Vec<Printed<'_>> = Vec::new();
                         $(let $tf = |out: &mut String| Attr::write($tf, out);
                           parameters.push((stringify!($tf), &$tf));)?
                         $($(let $sf = |out: &mut String| Attr::write($sf, out);)*
@@ -263,7 +263,10 @@ primitives! {
     };
 }
 
-fn write_parameters(out: &mut String, parameters: &[(&str, &dyn Fn(&mut String))]) {
+/// A parameter's name, and what prints its value.
+type Printed<'a> = (&'a str, &'a dyn Fn(&mut String));
+
+fn write_parameters(out: &mut String, parameters: &[Printed<'_>]) {
     if parameters.is_empty() {
         return;
     }

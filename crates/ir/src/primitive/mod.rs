@@ -261,6 +261,15 @@ primitives! {
         /// The shortened axis.
         axis: attr usize,
     };
+    /// Floats as E4M3 bytes (u8): to the nearest, ties to even, past ±448 to ±448; NaN is 0x7F.
+    to_fp8: ToFp8;
+    /// E4M3 bytes (u8) as floats; 0x7F and 0xFF are NaN.
+    from_fp8: FromFp8(dtype: attr DType);
+    /// Sorted u32 numbers `[…, M]` to i32 `[…, groups]`: how many of a row lie below each group's number.
+    sorted_offsets: SortedOffsets {
+        /// How many groups there are.
+        groups: size usize,
+    };
 }
 
 /// A parameter's name, and what prints its value.

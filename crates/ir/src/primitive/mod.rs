@@ -15,6 +15,8 @@ use crate::text::{Cursor, TextError};
 use crate::{Invalid, Spec, Specs};
 
 mod case;
+mod lanes;
+mod order;
 mod params;
 mod rules;
 
@@ -269,6 +271,34 @@ primitives! {
     sorted_offsets: SortedOffsets {
         /// How many groups there are.
         groups: size usize,
+    };
+    /// Where along an axis an extreme first occurs, as u32; the axis becomes size 1.
+    arg_reduce: ArgReduce {
+        /// Which extreme.
+        op: attr ArgReduceOp,
+        /// The reduced axis.
+        axis: attr usize,
+    };
+    /// Each line along the axis in ascending order, NaN last, equals in their order.
+    sort: Sort {
+        /// The sorted axis.
+        axis: attr usize,
+    };
+    /// The u32 places from which `Sort` takes its elements.
+    arg_sort: ArgSort {
+        /// The sorted axis.
+        axis: attr usize,
+    };
+    /// The combination of the elements up to each place along the axis.
+    scan: Scan {
+        /// The combination.
+        op: attr ScanOp,
+        /// The scanned axis.
+        axis: attr usize,
+        /// Whether it runs from the end.
+        reverse: attr bool,
+        /// Whether a place counts its own element; if not, the first is the combination's identity.
+        inclusive: attr bool,
     };
 }
 

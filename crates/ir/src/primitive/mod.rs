@@ -15,6 +15,7 @@ use crate::text::{Cursor, TextError};
 use crate::{Invalid, Spec, Specs};
 
 mod case;
+mod indices;
 mod lanes;
 mod order;
 mod params;
@@ -279,6 +280,20 @@ primitives! {
         /// The reduced axis.
         axis: attr usize,
     };
+    /// `(src, indices)`: of each line along the axis, the elements at the indices of the same line.
+    /// Negative indices count from the end; past either end they are clamped.
+    gather_axis: GatherAxis {
+        /// The indexed axis.
+        axis: attr usize,
+    };
+    /// `(dst, indices, updates)`: dst with each update at its index in the same line along the axis,
+    /// in row order. Indices as in `GatherAxis`.
+    scatter_axis: ScatterAxis {
+        /// The indexed axis.
+        axis: attr usize,
+        /// How an update meets what is there.
+        reduce: attr ScatterReduce,
+    };
     /// Each line along the axis in ascending order, NaN last, equals in their order.
     sort: Sort {
         /// The sorted axis.
@@ -299,6 +314,44 @@ primitives! {
         reverse: attr bool,
         /// Whether a place counts its own element; if not, the first is the combination's identity.
         inclusive: attr bool,
+    };
+    /// `(x, value)`, or `(x)` where the mode needs no value: x with more at both ends of its axes.
+    pad: Pad {
+        /// How much before each axis.
+        low: size Vec<usize>,
+        /// How much after each axis.
+        high: size Vec<usize>,
+        /// What the padding holds.
+        mode: attr PadMode,
+    };
+    /// `(src, indices…)`: for each place of the index arrays, a slice of src that begins at these
+    /// indices along `axes`, and at 0 along the others. The result's shape is the index arrays'
+    /// followed by `slice_sizes`. Negative indices count from the end; then the slice is moved inside.
+    gather: Gather {
+        /// The axis that each index array is for (sorted, unique).
+        axes: attr Vec<usize>,
+        /// How much of each axis of src a slice holds.
+        slice_sizes: size Vec<usize>,
+    };
+    /// `(dst, indices…, updates)`: dst with updates where `Gather` would take slices, in row order.
+    scatter: Scatter {
+        /// The axis that each index array is for (sorted, unique).
+        axes: attr Vec<usize>,
+        /// How an update meets what is there.
+        reduce: attr ScatterReduce,
+    };
+    /// `(x, starts)`: a slice of x that begins at starts along `axes`, and at 0 along the others;
+    /// moved inside where it would leave x.
+    dynamic_slice: DynamicSlice {
+        /// The axis that each start is for (sorted, unique).
+        axes: attr Vec<usize>,
+        /// Number of indices per dimension: the result's shape.
+        len: size Vec<usize>,
+    };
+    /// `(x, update, starts)`: x with the slice that `DynamicSlice` would take replaced by update.
+    dynamic_slice_update: DynamicSliceUpdate {
+        /// The axis that each start is for (sorted, unique).
+        axes: attr Vec<usize>,
     };
 }
 

@@ -29,6 +29,36 @@ choices! {
 }
 
 choices! {
+    /// How an update meets what is already at its place.
+    ScatterReduce, "a scatter's combination" {
+        /// Replaces it; of several updates for one place, the last in row order stays.
+        None "none",
+        /// Adds to it; integers wrap, halves accumulate in f32.
+        Sum "sum",
+        /// Multiplies it.
+        Prod "prod",
+        /// The larger stays; NaN wins.
+        Max "max",
+        /// The smaller stays; NaN wins.
+        Min "min",
+    }
+}
+
+choices! {
+    /// What padding holds.
+    PadMode, "a way of padding" {
+        /// A given value.
+        Constant "constant",
+        /// The nearest element of the axis.
+        Edge "edge",
+        /// The elements mirrored at the first and last, which are not repeated.
+        Reflect "reflect",
+        /// The elements over again, as if the axis were a ring.
+        Wrap "wrap",
+    }
+}
+
+choices! {
     /// How a reduction combines.
     ReduceOp, "a reduction" {
         /// Sum; integers wrap, halves accumulate in f32.

@@ -315,6 +315,13 @@ primitives! {
         /// Whether a place counts its own element; if not, the first is the combination's identity.
         inclusive: attr bool,
     };
+    /// Keys `[…, 2]` (u32) to random bits `[…, shape…]`: threefry2x32 with 20 rounds.
+    random_bits: RandomBits {
+        /// What is drawn per key.
+        shape: size Vec<usize>,
+        /// Bytes per element: 1, 2 or 4 (u8, u16, u32).
+        width: attr u8,
+    };
     /// `(x, value)`, or `(x)` where the mode needs no value: x with more at both ends of its axes.
     pad: Pad {
         /// How much before each axis.

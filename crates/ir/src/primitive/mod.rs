@@ -19,6 +19,7 @@ mod indices;
 mod lanes;
 mod order;
 mod params;
+mod quant;
 mod rules;
 
 pub use case::{Case, Expected};
@@ -314,6 +315,26 @@ primitives! {
         reverse: attr bool,
         /// Whether a place counts its own element; if not, the first is the combination's identity.
         inclusive: attr bool,
+    };
+    /// A float tensor as u32 words of codes, scales and, where the mode has them, biases.
+    quantize: Quantize {
+        /// The format.
+        quant: attr Quant,
+    };
+    /// `(words, scales[, biases])`: the numbers that the codes stand for.
+    dequantize: Dequantize {
+        /// The format.
+        quant: attr Quant,
+        /// Element type of the result; of the scales too, where they are floats.
+        dtype: attr DType,
+    };
+    /// `(x, words, scales[, biases])`: x times the dequantized matrix, or its transpose. The matrix
+    /// has two dimensions, or x's batch dimensions before them.
+    quantized_matmul: QuantizedMatmul {
+        /// The format.
+        quant: attr Quant,
+        /// Whether the matrix is taken transposed: its rows are then the result's columns.
+        transpose: attr bool,
     };
     /// Keys `[…, 2]` (u32) to random bits `[…, shape…]`: threefry2x32 with 20 rounds.
     random_bits: RandomBits {

@@ -1,6 +1,6 @@
 //! Named choices and records that primitives take as parameters.
 
-use crate::attr::choices;
+use crate::attr::{choices, record};
 
 choices! {
     /// Which extreme an index is taken of.
@@ -55,6 +55,32 @@ choices! {
         Reflect "reflect",
         /// The elements over again, as if the axis were a ring.
         Wrap "wrap",
+    }
+}
+
+choices! {
+    /// How the codes of a quantized tensor stand for numbers.
+    QuantMode, "a quantization mode" {
+        /// Unsigned integers times a scale plus a bias, both in the tensor's dtype.
+        Affine "affine",
+        /// E2M1 codes and a power of two as scale (E8M0) per 32.
+        Mxfp4 "mxfp4",
+        /// E4M3 codes and a power of two as scale (E8M0) per 32.
+        Mxfp8 "mxfp8",
+        /// E2M1 codes and an E4M3 scale per 16.
+        Nvfp4 "nvfp4",
+    }
+}
+
+record! {
+    /// A format of quantized tensors: groups along the last axis share a scale.
+    Quant {
+        /// What the codes mean.
+        mode: QuantMode,
+        /// How many elements share a scale.
+        group_size: usize,
+        /// Bits per code.
+        bits: usize,
     }
 }
 

@@ -94,6 +94,14 @@ pub enum Invalid {
         /// The element type.
         dtype: DType,
     },
+    /// A slice or index needs more of a tensor than there is.
+    #[error("a slice of {slice:?} does not fit in shape {shape:?}")]
+    NoFit {
+        /// The slice's shape.
+        slice: Vec<usize>,
+        /// The shape it was to be taken from.
+        shape: Vec<usize>,
+    },
     /// A body graph does not fit the inputs.
     #[error("the {body} graph expects {expected}, found {found}")]
     Body {
@@ -152,4 +160,13 @@ pub(crate) fn dtype_is(
     accept: impl Fn(DType) -> bool,
 ) -> Result<(), Invalid> {
     if accept(found.dtype) { Ok(()) } else { Err(Invalid::DType { operand, expected, found: found.dtype }) }
+}
+
+/// Refuses a slice that is larger than what it is taken from.
+pub(crate) fn slice_fits(slice: &[usize], shape: &[usize]) -> Result<(), Invalid> {
+    if slice.len() == shape.len() && slice.iter().zip(shape).all(|(s, n)| s <= n) {
+        Ok(())
+    } else {
+        Err(Invalid::NoFit { slice: slice.to_vec(), shape: shape.to_vec() })
+    }
 }

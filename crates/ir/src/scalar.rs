@@ -273,7 +273,7 @@ binary_ops! {
     "fmod" Fmod { float: |a, b| a % b, signed: |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) },
         unsigned: |a, b| a.checked_rem(b).unwrap_or(0) }
     /// a to the b; integers wrap, and give 0 (or ±1 of ±1) for b < 0.
-    "pow" Power { float: f64::powf, signed: int_pow, unsigned: |a, b| wrapping_pow(a, b),
+    "pow" Power { float: f64::powf, signed: int_pow, unsigned: wrapping_pow,
         bool: |a, b| a | !b, complex: |a, b| if b == Complex64::default() { 1.0.into() } else { a.powc(b) } }
     /// The larger; NaN wins.
     "max" Maximum { float: |a, b| if a.is_nan() || a > b { a } else { b }, signed: i64::max, unsigned: u64::max,

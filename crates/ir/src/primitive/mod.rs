@@ -15,7 +15,11 @@ use crate::text::{Cursor, TextError};
 use crate::{Invalid, Spec, Specs};
 
 mod case;
+mod indices;
+mod lanes;
+mod order;
 mod params;
+mod quant;
 mod rules;
 
 pub use case::{Case, Expected};
@@ -107,7 +111,7 @@ macro_rules! primitives {
                 match self {
                     $(Primitive::$variant $(($tf))? $({ $($sf),* })? => {
                         #[allow(unused_mut, reason = "a primitive may have no parameters")]
-                        let mut parameters: Vec<(&str, &dyn Fn(&mut String))> = Vec::new();
+                        let mut parameters: Vec<Printed<'_>> = Vec::new();
                         $(let $tf = |out: &mut String| Attr::write($tf, out);
                           parameters.push((stringify!($tf), &$tf));)?
                         $($(let $sf = |out: &mut String| Attr::write($sf, out);)*
@@ -261,9 +265,128 @@ primitives! {
         /// The shortened axis.
         axis: attr usize,
     };
+    /// Floats as E4M3 bytes (u8): to the nearest, ties to even, past ±448 to ±448; NaN is 0x7F.
+    to_fp8: ToFp8;
+    /// E4M3 bytes (u8) as floats; 0x7F and 0xFF are NaN.
+    from_fp8: FromFp8(dtype: attr DType);
+    /// Sorted u32 numbers `[…, M]` to i32 `[…, groups]`: how many of a row lie below each group's number.
+    sorted_offsets: SortedOffsets {
+        /// How many groups there are.
+        groups: size usize,
+    };
+    /// Where along an axis an extreme first occurs, as u32; the axis becomes size 1.
+    arg_reduce: ArgReduce {
+        /// Which extreme.
+        op: attr ArgReduceOp,
+        /// The reduced axis.
+        axis: attr usize,
+    };
+    /// `(src, indices)`: of each line along the axis, the elements at the indices of the same line.
+    /// Negative indices count from the end; past either end they are clamped.
+    gather_axis: GatherAxis {
+        /// The indexed axis.
+        axis: attr usize,
+    };
+    /// `(dst, indices, updates)`: dst with each update at its index in the same line along the axis,
+    /// in row order. Indices as in `GatherAxis`.
+    scatter_axis: ScatterAxis {
+        /// The indexed axis.
+        axis: attr usize,
+        /// How an update meets what is there.
+        reduce: attr ScatterReduce,
+    };
+    /// Each line along the axis in ascending order, NaN last, equals in their order.
+    sort: Sort {
+        /// The sorted axis.
+        axis: attr usize,
+    };
+    /// The u32 places from which `Sort` takes its elements.
+    arg_sort: ArgSort {
+        /// The sorted axis.
+        axis: attr usize,
+    };
+    /// The combination of the elements up to each place along the axis.
+    scan: Scan {
+        /// The combination.
+        op: attr ScanOp,
+        /// The scanned axis.
+        axis: attr usize,
+        /// Whether it runs from the end.
+        reverse: attr bool,
+        /// Whether a place counts its own element; if not, the first is the combination's identity.
+        inclusive: attr bool,
+    };
+    /// A float tensor as u32 words of codes, scales and, where the mode has them, biases.
+    quantize: Quantize {
+        /// The format.
+        quant: attr Quant,
+    };
+    /// `(words, scales[, biases])`: the numbers that the codes stand for.
+    dequantize: Dequantize {
+        /// The format.
+        quant: attr Quant,
+        /// Element type of the result; of the scales too, where they are floats.
+        dtype: attr DType,
+    };
+    /// `(x, words, scales[, biases])`: x times the dequantized matrix, or its transpose. The matrix
+    /// has two dimensions, or x's batch dimensions before them.
+    quantized_matmul: QuantizedMatmul {
+        /// The format.
+        quant: attr Quant,
+        /// Whether the matrix is taken transposed: its rows are then the result's columns.
+        transpose: attr bool,
+    };
+    /// Keys `[…, 2]` (u32) to random bits `[…, shape…]`: threefry2x32 with 20 rounds.
+    random_bits: RandomBits {
+        /// What is drawn per key.
+        shape: size Vec<usize>,
+        /// Bytes per element: 1, 2 or 4 (u8, u16, u32).
+        width: attr u8,
+    };
+    /// `(x, value)`, or `(x)` where the mode needs no value: x with more at both ends of its axes.
+    pad: Pad {
+        /// How much before each axis.
+        low: size Vec<usize>,
+        /// How much after each axis.
+        high: size Vec<usize>,
+        /// What the padding holds.
+        mode: attr PadMode,
+    };
+    /// `(src, indices…)`: for each place of the index arrays, a slice of src that begins at these
+    /// indices along `axes`, and at 0 along the others. The result's shape is the index arrays'
+    /// followed by `slice_sizes`. Negative indices count from the end; then the slice is moved inside.
+    gather: Gather {
+        /// The axis that each index array is for (sorted, unique).
+        axes: attr Vec<usize>,
+        /// How much of each axis of src a slice holds.
+        slice_sizes: size Vec<usize>,
+    };
+    /// `(dst, indices…, updates)`: dst with updates where `Gather` would take slices, in row order.
+    scatter: Scatter {
+        /// The axis that each index array is for (sorted, unique).
+        axes: attr Vec<usize>,
+        /// How an update meets what is there.
+        reduce: attr ScatterReduce,
+    };
+    /// `(x, starts)`: a slice of x that begins at starts along `axes`, and at 0 along the others;
+    /// moved inside where it would leave x.
+    dynamic_slice: DynamicSlice {
+        /// The axis that each start is for (sorted, unique).
+        axes: attr Vec<usize>,
+        /// Number of indices per dimension: the result's shape.
+        len: size Vec<usize>,
+    };
+    /// `(x, update, starts)`: x with the slice that `DynamicSlice` would take replaced by update.
+    dynamic_slice_update: DynamicSliceUpdate {
+        /// The axis that each start is for (sorted, unique).
+        axes: attr Vec<usize>,
+    };
 }
 
-fn write_parameters(out: &mut String, parameters: &[(&str, &dyn Fn(&mut String))]) {
+/// A parameter's name, and what prints its value.
+type Printed<'a> = (&'a str, &'a dyn Fn(&mut String));
+
+fn write_parameters(out: &mut String, parameters: &[Printed<'_>]) {
     if parameters.is_empty() {
         return;
     }

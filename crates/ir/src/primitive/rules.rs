@@ -144,6 +144,15 @@ pub enum EvalError {
     Graph(#[from] Box<crate::graph::GraphError>),
 }
 
+/// `count` zeros, or an error when memory for them cannot be had.
+pub(super) fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>, TensorError> {
+    let mut all = Vec::new();
+    let bytes = count.saturating_mul(size_of::<T>());
+    all.try_reserve_exact(count).map_err(|_| TensorError::OutOfMemory { bytes })?;
+    all.resize(count, T::default());
+    Ok(all)
+}
+
 /// All rules of one primitive, over its parameters. The list of primitives
 /// dispatches to these; one that lacks a rule does not compile.
 pub(crate) trait Rules {
@@ -152,6 +161,16 @@ pub(crate) trait Rules {
 
     /// The results: slow, obvious, careful. Inputs may lie with any strides.
     fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError>;
+
+    /// Shape and dtype of each result on these inputs, or why they do not fit.
+    fn results(&self, inputs: &[HostTensor]) -> Result<Specs, EvalError> {
+        let specs: Vec<Spec> = inputs.iter().map(|x| Spec::new(x.dtype(), x.shape().clone())).collect();
+        let results = self.infer(&specs.iter().collect::<Vec<_>>())?;
+        for spec in &results {
+            spec.shape.checked_count(spec.dtype)?;
+        }
+        Ok(results)
+    }
 
     /// What kind of operation this is.
     fn nature(&self) -> Nature;

@@ -187,7 +187,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Writes a string in double quotes, escaped as [`Cursor::string`] reads it.
-pub fn write_string(out: &mut String, text: &str) {
+pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

@@ -127,6 +127,15 @@ pub enum EvalError {
         /// The operation.
         op: &'static str,
     },
+    /// The op runs in the processes of a group, which reference evaluation
+    /// cannot reach.
+    #[error("{op} over group {group} needs the processes of that group")]
+    Group {
+        /// The operation.
+        op: &'static str,
+        /// The group's id.
+        group: usize,
+    },
     /// A value that counts or indexes is out of range.
     #[error("{what} is {found}, but must lie in {low}..={high}")]
     OutOfRange {
@@ -142,6 +151,15 @@ pub enum EvalError {
     /// Part of a graph could not be computed.
     #[error(transparent)]
     Graph(#[from] Box<crate::graph::GraphError>),
+}
+
+/// `count` zeros, or an error when memory for them cannot be had.
+pub(super) fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>, TensorError> {
+    let mut all = Vec::new();
+    let bytes = count.saturating_mul(size_of::<T>());
+    all.try_reserve_exact(count).map_err(|_| TensorError::OutOfMemory { bytes })?;
+    all.resize(count, T::default());
+    Ok(all)
 }
 
 /// All rules of one primitive, over its parameters. The list of primitives

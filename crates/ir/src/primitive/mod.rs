@@ -261,6 +261,16 @@ primitives! {
         /// Places from one item of the window to the next.
         dilations: attr Vec<usize>,
     };
+    /// The discrete Fourier transform over axes, which need no order but for the last:
+    /// that is the one that a real transform halves.
+    fft: Fft {
+        /// Which transform.
+        op: attr FftOp,
+        /// The transformed axes, each once.
+        axes: attr Vec<usize>,
+        /// How many samples each axis has where it is not halved.
+        sizes: size Vec<usize>,
+    };
     /// A fused class, defined by ordinary primitives.
     fast: Fast(op: attr FastOp);
     /// Element-wise operations fused into one. Inputs share the result's shape.

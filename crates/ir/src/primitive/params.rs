@@ -19,3 +19,17 @@ choices! {
         Any "any",
     }
 }
+
+choices! {
+    /// Which discrete Fourier transform.
+    FftOp, "a Fourier transform" {
+        /// Complex to complex: sums of x · e^(-2πi jk/n).
+        Fft "fft",
+        /// Its inverse, divided by n.
+        Ifft "ifft",
+        /// Real to the n / 2 + 1 complex results that are not mirrored.
+        Rfft "rfft",
+        /// Its inverse: the rest of the spectrum is taken to mirror what is given.
+        Irfft "irfft",
+    }
+}

@@ -276,6 +276,10 @@ fn gather<T: Ring>(x: &[T], channels: usize, seen: &[usize], patch: &mut [T]) {
 
 /// Adds to `sums` each row of `rows` times its factor, in order.
 fn accumulate<T: Ring>(sums: &mut [T], factors: &[T], rows: &[T]) {
+    if let [sum] = sums {
+        *sum = factors.iter().zip(rows).fold(*sum, |sum, (a, x)| sum.plus(*a, *x));
+        return;
+    }
     let n = sums.len();
     let (fours, ones) = factors.as_chunks::<4>();
     let (four_rows, one_rows) = rows.split_at(fours.len() * 4 * n);

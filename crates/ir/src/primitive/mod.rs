@@ -271,6 +271,10 @@ primitives! {
         /// How many samples each axis has where it is not halved.
         sizes: size Vec<usize>,
     };
+    /// Linear algebra on the matrices in the last two dimensions, one by one over the
+    /// others. The sign (of complex ones, the phase) of a singular or eigenvector is
+    /// such that its first element of about the greatest magnitude is positive.
+    linalg: Linalg(op: attr LinalgOp);
     /// A fused class, defined by ordinary primitives.
     fast: Fast(op: attr FastOp);
     /// Element-wise operations fused into one. Inputs share the result's shape.

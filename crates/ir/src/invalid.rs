@@ -86,6 +86,16 @@ pub enum Invalid {
         /// What is accepted.
         expected: &'static str,
     },
+    /// A window is larger than what it slides over.
+    #[error("a window that spans {span} does not fit axis {axis}, which spans {available} with its padding")]
+    Window {
+        /// The axis.
+        axis: usize,
+        /// Places from the window's first item to its last.
+        span: usize,
+        /// Places of the axis with its padding.
+        available: usize,
+    },
     /// An op is not defined for an element type.
     #[error("{op} is not defined for {dtype}")]
     Undefined {

@@ -376,6 +376,31 @@ impl BinaryOp {
         })
     }
 
+    /// The function of two real numbers.
+    pub(crate) fn on_floats(self) -> Option<fn(f64, f64) -> f64> {
+        self.row().float
+    }
+
+    /// The function of two signed integers.
+    pub(crate) fn on_signed(self) -> Option<fn(i64, i64) -> i64> {
+        self.row().signed
+    }
+
+    /// The function of two unsigned integers.
+    pub(crate) fn on_unsigned(self) -> Option<fn(u64, u64) -> u64> {
+        self.row().unsigned
+    }
+
+    /// The function of two truth values.
+    pub(crate) fn on_bools(self) -> Option<fn(bool, bool) -> bool> {
+        self.row().bool
+    }
+
+    /// The function of two complex numbers.
+    pub(crate) fn on_complex(self) -> Option<fn(Complex64, Complex64) -> Complex64> {
+        self.row().complex
+    }
+
     /// Whether swapping the operands never changes the result.
     pub fn commutes(self) -> bool {
         use BinaryOp::{

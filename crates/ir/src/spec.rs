@@ -1,6 +1,6 @@
 use std::fmt;
 
-use oneir_tensor::{DType, Shape};
+use oneir_tensor::{DType, HostTensor, Shape};
 use smallvec::SmallVec;
 
 /// What is known of a tensor before it is computed: its shape and dtype.
@@ -19,6 +19,11 @@ impl Spec {
     /// A tensor of `dtype` and `shape`.
     pub fn new(dtype: DType, shape: impl Into<Shape>) -> Self {
         Spec { shape: shape.into(), dtype }
+    }
+
+    /// What `tensor` is.
+    pub fn of(tensor: &HostTensor) -> Self {
+        Spec { shape: tensor.shape().clone(), dtype: tensor.dtype() }
     }
 
     /// Number of dimensions.

@@ -21,6 +21,9 @@ pub enum Expected {
     Results(Vec<HostTensor>),
     /// A refusal when recorded, whose message holds this text.
     Refused(&'static str),
+    /// An error when computed, whose message holds this text: the inputs fit,
+    /// but their data has no result.
+    Fails(&'static str),
     /// Whatever the reference evaluation gives: a case for parity only.
     AsReference,
 }
@@ -34,6 +37,11 @@ impl Case {
     /// A case that must be refused with a message that holds `text`.
     pub fn refused(primitive: Primitive, inputs: Vec<HostTensor>, text: &'static str) -> Self {
         Case { primitive, inputs, expected: Expected::Refused(text) }
+    }
+
+    /// A case whose data has no result, for a reason that holds `text`.
+    pub fn fails(primitive: Primitive, inputs: Vec<HostTensor>, text: &'static str) -> Self {
+        Case { primitive, inputs, expected: Expected::Fails(text) }
     }
 
     /// A case for comparing back ends with the reference.

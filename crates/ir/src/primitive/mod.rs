@@ -21,6 +21,7 @@ mod order;
 mod params;
 mod quant;
 mod rules;
+mod sliding;
 
 pub use case::{Case, Expected};
 pub(crate) use case::{of, t};
@@ -212,6 +213,72 @@ primitives! {
         /// `f32::to_bits` of c's factor.
         beta: attr u32,
     };
+    /// `(x, weight)`: sums of products of windows of x, `[N, C, …]`, with kernels,
+    /// `[O, C / groups, …]`, over one or more spatial dimensions. Other places than
+    /// x's own hold zeros. Floats sum in f64, integers wrap.
+    convolution: Convolution {
+        /// Places from one window to the next, per spatial dimension.
+        strides: attr Vec<usize>,
+        /// Places before x's first item.
+        low: attr Vec<usize>,
+        /// Places after x's last item.
+        high: attr Vec<usize>,
+        /// Places from one item of the kernel to the next.
+        dilations: attr Vec<usize>,
+        /// Places from one item of x to the next.
+        input_dilations: attr Vec<usize>,
+        /// How many times channels are split: each group of x's makes one of the result's.
+        groups: attr usize,
+        /// Whether the kernel runs backwards, as convolution has it in mathematics.
+        flip: attr bool,
+    };
+    /// `(x, weight)`: x, `[N, C, …]`, spread over a result whose convolution, with the
+    /// same strides, padding and weight, `[C, O / groups, …]`, has x's shape: each item
+    /// of x adds its multiple of the kernel. Floats sum in f64, integers wrap.
+    transposed_convolution: TransposedConvolution {
+        /// Places of the result from one item of x to the next, per spatial dimension.
+        strides: attr Vec<usize>,
+        /// Places cut off before the result.
+        low: attr Vec<usize>,
+        /// Places cut off after the result.
+        high: attr Vec<usize>,
+        /// Places of the result from one item of the kernel to the next.
+        dilations: attr Vec<usize>,
+        /// Places added after the result, which no stride would reach.
+        output_padding: attr Vec<usize>,
+        /// How many times channels are split: each group of x's makes one of the result's.
+        groups: attr usize,
+    };
+    /// The reduction of each window that slides over all dimensions. Padding holds the
+    /// result of no elements: for an extreme, the farthest value of the dtype.
+    window_reduce: WindowReduce {
+        /// The combination.
+        op: attr ReduceOp,
+        /// Items of the window, per dimension.
+        window: attr Vec<usize>,
+        /// Places from one window to the next.
+        strides: attr Vec<usize>,
+        /// Places before the first item.
+        low: attr Vec<usize>,
+        /// Places after the last item.
+        high: attr Vec<usize>,
+        /// Places from one item of the window to the next.
+        dilations: attr Vec<usize>,
+    };
+    /// The discrete Fourier transform over axes, which need no order but for the last:
+    /// that is the one that a real transform halves.
+    fft: Fft {
+        /// Which transform.
+        op: attr FftOp,
+        /// The transformed axes, each once.
+        axes: attr Vec<usize>,
+        /// How many samples each axis has where it is not halved.
+        sizes: size Vec<usize>,
+    };
+    /// Linear algebra on the matrices in the last two dimensions, one by one over the
+    /// others. The sign (of complex ones, the phase) of a singular or eigenvector is
+    /// such that its first element of about the greatest magnitude is positive.
+    linalg: Linalg(op: attr LinalgOp);
     /// A fused class, defined by ordinary primitives.
     fast: Fast(op: attr FastOp);
     /// Element-wise operations fused into one. Inputs share the result's shape.

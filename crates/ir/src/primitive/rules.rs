@@ -127,6 +127,15 @@ pub enum EvalError {
         /// The operation.
         op: &'static str,
     },
+    /// The op runs in the processes of a group, which reference evaluation
+    /// cannot reach.
+    #[error("{op} over group {group} needs the processes of that group")]
+    Group {
+        /// The operation.
+        op: &'static str,
+        /// The group's id.
+        group: usize,
+    },
     /// A value that counts or indexes is out of range.
     #[error("{what} is {found}, but must lie in {low}..={high}")]
     OutOfRange {

@@ -244,28 +244,28 @@ macro_rules! operators {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, other: &Array) -> Array {
-                    self.$call(other)
+                    Array::$call(self, other)
                 }
             }
             impl $trait<Array> for Array {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, other: Array) -> Array {
-                    self.$call(&other)
+                    Array::$call(&self, &other)
                 }
             }
             impl $trait<&Array> for Array {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, other: &Array) -> Array {
-                    self.$call(other)
+                    Array::$call(&self, other)
                 }
             }
             impl $trait<Array> for &Array {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, other: Array) -> Array {
-                    self.$call(&other)
+                    Array::$call(self, &other)
                 }
             }
             operators!(@number $trait $method $call $op f32 f64 i32);

@@ -25,14 +25,18 @@ mod create;
 mod error;
 mod fast;
 mod function;
+mod indexing;
 mod movement;
 mod products;
 mod reduction;
+mod windows;
 
 pub use array::{Array, eval, eval_on};
 pub use error::{ArrayError, Failure, Reason};
 pub use fast::{Activation, Mask};
 pub use function::Traced;
 pub use oneir_ir::Place;
+pub use oneir_ir::primitive::PadMode;
 pub use oneir_runtime::{Device, RuntimeError};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
+pub use windows::{Convolution, WindowOp, Windows};

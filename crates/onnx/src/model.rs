@@ -170,6 +170,26 @@ impl Model {
         }
     }
 
+    /// Calls the model without tracing it first: nodes run as array calls, and
+    /// a value that an operator looks at is computed there and then. The
+    /// results are recorded, so that a model is a function of arrays like any
+    /// other.
+    ///
+    /// # Errors
+    /// As [`Model::call`].
+    pub fn eager(&self, device: &Device, inputs: &[(&str, Array)]) -> Result<Vec<(String, Term)>, OnnxError> {
+        let inputs = self.ordered(inputs)?;
+        let mut environment = self.constants.clone();
+        for (info, array) in self.inputs().iter().zip(inputs) {
+            environment.insert(info.name.clone(), Term::Array(array));
+        }
+        if let Some(stop) = nodes(&self.file, &mut environment, 0, &Looking::Eager(device.clone()))? {
+            return Err(stop.why);
+        }
+        let outputs = self.file.graph.outputs.iter();
+        Ok(outputs.filter_map(|info| Some((info.name.clone(), environment.remove(&info.name)?))).collect())
+    }
+
     /// The parts that a call with inputs of these specs begins with, and the
     /// breaks met so far, for reports.
     ///

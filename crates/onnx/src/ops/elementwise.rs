@@ -268,8 +268,9 @@ fn gelu(call: &Call<'_>) -> Results {
     let inner = match call.attributes().string_or("approximate", "none")? {
         "none" => (&x * std::f64::consts::FRAC_1_SQRT_2).erf(),
         "tanh" => {
-            let cubic = &x + x.square() * &x * 0.044715;
-            (cubic * (2.0f64 / std::f64::consts::PI).sqrt()).tanh()
+            let cubic: Array = &x + x.square() * &x * 0.044715;
+            let line: Array = cubic * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2;
+            line.tanh()
         }
         other => return Err(call.fails(format!("approximate must be none or tanh, found {other}"))),
     };

@@ -24,6 +24,8 @@ pub(super) const ROWS: &[Row] = &[
     })),
     row!(ReduceSumSquare [1, 11, 13, 18] => reduce!(18, |x, axes, keep| x.square().sum(axes, keep))),
     row!(ReduceLogSum [1, 11, 13, 18] => reduce!(18, |x, axes, keep| x.sum(axes, keep).log().astype(x.dtype()))),
+    row!(ArgMax [1, 11, 12, 13] => |call| arg_extreme(call, true)),
+    row!(ArgMin [1, 11, 12, 13] => |call| arg_extreme(call, false)),
     row!(ReduceLogSumExp [1, 11, 13, 18] => reduce!(18, |x, axes, keep| log_sum_exp(x, axes, keep).astype(x.dtype()))),
 ];
 
@@ -76,4 +78,21 @@ fn log_sum_exp(x: &Array, axes: &[isize], keep: bool) -> Array {
     let shift = top.isinf().select(&Array::full(&[], 0.0, x.dtype()), &top);
     let sum = (&x - &shift).exp().sum(axes, true).log() + shift;
     if keep { sum } else { sum.squeeze(axes) }
+}
+
+fn arg_extreme(call: &Call<'_>, largest: bool) -> Results {
+    let x = call.array(0)?;
+    let axis = call.axis(call.attributes().int_or("axis", 0)?, x.ndim())? as isize;
+    let keep = call.attributes().int_or("keepdims", 1)? != 0;
+    let find = |x: &Array| if largest { x.argmax(axis, keep) } else { x.argmin(axis, keep) };
+    if call.attributes().int_or("select_last_index", 0)? == 0 {
+        return call.one(find(&x).astype(DType::I64));
+    }
+    // The last of equal ones is the first from the end.
+    let shape = x.shape();
+    let last = shape[axis as usize].saturating_sub(1);
+    let (mut start, mut step) = (vec![0; shape.rank()], vec![1; shape.rank()]);
+    (start[axis as usize], step[axis as usize]) = (last, -1);
+    let from_end = find(&x.slice(&start, &step, &shape)).astype(DType::I64);
+    call.one(Array::full(&[], last as f64, DType::I64).subtract(&from_end))
 }

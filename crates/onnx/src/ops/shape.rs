@@ -1,6 +1,6 @@
 //! Shapes, views and joins.
 
-use oneir_array::{Array, HostTensor};
+use oneir_array::{Array, HostTensor, PadMode};
 
 use super::creation::sizes;
 use super::{Row, row};
@@ -19,6 +19,13 @@ pub(super) const ROWS: &[Row] = &[
     row!(Concat [1, 4, 11, 13] => concat),
     row!(Slice [1, 10, 11, 13] => slice),
     row!(Split [1, 2, 11, 13, 18] => split),
+    row!(Gather [1, 11, 13] => gather),
+    row!(GatherElements [11, 13] => |call| {
+        let axis = call.attributes().int_or("axis", 0)?;
+        call.one(call.array(0)?.take_along_axis(&call.array(1)?, axis as isize))
+    }),
+    row!(Tile [6, 13] => tile),
+    row!(Pad [1, 2, 11, 13, 18, 19, 21, 23, 24, 25] => pad),
 ];
 
 fn host(call: &Call<'_>, values: &[i64], shape: &[usize]) -> Results {
@@ -217,4 +224,87 @@ fn split(call: &Call<'_>) -> Results {
         at += part;
     }
     Ok(out)
+}
+
+fn gather(call: &Call<'_>) -> Results {
+    let axis = call.attributes().int_or("axis", 0)?;
+    if let Term::Strings(_) = call.term(0)? {
+        return Err(call.fails("gathering strings is not implemented"));
+    }
+    let (x, indices) = (call.array(0)?, call.array(1)?);
+    let axis = call.axis(axis, x.ndim())?;
+    if let Term::Host(_) = call.term(1)? {
+        let size = x.shape()[axis] as i64;
+        if let Some(bad) = call.ints(1)?.iter().find(|&&i| i < -size || i >= size) {
+            return Err(call.fails(format!("index {bad} is out of range for an axis of {size}")));
+        }
+    }
+    call.one(x.take(&indices, axis as isize))
+}
+
+fn tile(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let repeats = sizes(call, &call.ints(1)?)?;
+    let shape = x.shape();
+    if repeats.len() != shape.rank() {
+        return Err(call.fails(format!("{} repeats for {} dimensions", repeats.len(), shape.rank())));
+    }
+    // Each dimension becomes (repeats, size), repeated along the first.
+    let mut split = Vec::new();
+    let mut wide = Vec::new();
+    let mut joined = Vec::new();
+    for (&n, &r) in shape.iter().zip(&repeats) {
+        split.extend([1, n as isize]);
+        wide.extend([r, n]);
+        let size = n.checked_mul(r).and_then(|m| isize::try_from(m).ok());
+        joined.push(size.ok_or_else(|| call.fails(format!("{r} repeats of {n} items are too many")))?);
+    }
+    call.one(x.reshape(&split).broadcast_to(&wide).reshape(&joined))
+}
+
+fn pad(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let rank = x.ndim();
+    let name = if call.version < 2 { "paddings" } else { "pads" };
+    let pads = call.ints_moved(name, 1, 11)?.ok_or_else(|| call.fails("no pads are given"))?;
+    let axes: Vec<usize> = if call.version >= 18 && call.has(3) {
+        call.ints(3)?.iter().map(|&a| call.axis(a, rank)).collect::<Result<_, _>>()?
+    } else {
+        (0..rank).collect()
+    };
+    if pads.len() != 2 * axes.len() {
+        return Err(call.fails(format!("{} pads for {} axes", pads.len(), axes.len())));
+    }
+    // Negative pads cut off.
+    let shape = x.shape();
+    let (mut start, mut len) = (vec![0; rank], shape.to_vec());
+    let mut padding = vec![(0, 0); rank];
+    for (i, &axis) in axes.iter().enumerate() {
+        let (low, high) = (pads[i], pads[i + axes.len()]);
+        let cut = |n: i64| usize::try_from(-n).unwrap_or(0);
+        start[axis] = cut(low);
+        len[axis] = shape[axis].checked_sub(cut(low) + cut(high)).ok_or_else(|| {
+            call.fails(format!(
+                "pads {low} and {high} cut more than the {} items of axis {axis}",
+                shape[axis]
+            ))
+        })?;
+        padding[axis] = (low.max(0) as usize, high.max(0) as usize);
+    }
+    let x = x.slice(&start, &vec![1; rank], &len);
+    let mode = match call.attributes().string_or("mode", "constant")? {
+        "constant" => {
+            let value = if call.version < 11 {
+                Array::scalar(call.attributes().float_or("value", 0.0)?)
+            } else {
+                call.optional(2)?.unwrap_or_else(|| Array::scalar(0f32))
+            };
+            return call.one(x.pad_with(&padding, &value));
+        }
+        "edge" => PadMode::Edge,
+        "reflect" => PadMode::Reflect,
+        "wrap" => PadMode::Wrap,
+        other => return Err(call.fails(format!("mode {other} is not known"))),
+    };
+    call.one(x.pad_from_itself(&padding, mode))
 }

@@ -1,0 +1,75 @@
+use oneir_ir::primitive::ArgReduceOp;
+use oneir_ir::{Primitive, Value};
+use oneir_tensor::DType;
+
+use crate::Array;
+use crate::create::converted;
+use crate::reduction::axis_of;
+
+impl Array {
+    /// Index of the largest element along an axis (u32): the first of equal
+    /// ones; the first NaN wins.
+    #[track_caller]
+    #[must_use]
+    pub fn argmax(&self, axis: isize, keepdims: bool) -> Array {
+        self.arg_extreme("argmax", ArgReduceOp::Max, axis, keepdims)
+    }
+
+    /// Index of the smallest element along an axis (u32): the first of equal
+    /// ones; the first NaN wins.
+    #[track_caller]
+    #[must_use]
+    pub fn argmin(&self, axis: isize, keepdims: bool) -> Array {
+        self.arg_extreme("argmin", ArgReduceOp::Min, axis, keepdims)
+    }
+
+    #[track_caller]
+    fn arg_extreme(&self, name: &'static str, op: ArgReduceOp, axis: isize, keepdims: bool) -> Array {
+        Array::build(name, [self], |[x], place| {
+            let axis = axis_of(axis, x.spec().rank())?;
+            let found = Value::record(Primitive::ArgReduce { op, axis }, &[x], place.clone())?;
+            if keepdims {
+                return Ok(found);
+            }
+            Ok(Value::record(Primitive::Squeeze(vec![axis]), &[&found], place)?)
+        })
+    }
+
+    /// The slices along an axis that `indices` name: the axis is replaced by
+    /// the dimensions of `indices`. Negative indices count from the end.
+    #[track_caller]
+    #[must_use]
+    pub fn take(&self, indices: &Array, axis: isize) -> Array {
+        Array::build("take", [self, indices], |[x, indices], place| {
+            let rank = x.spec().rank();
+            let axis = axis_of(axis, rank)?;
+            let indices = if indices.spec().dtype == DType::Bool {
+                converted(indices, DType::U32, &place)?
+            } else {
+                indices.clone()
+            };
+            let slice_sizes = x.spec().shape.with(axis, 1).to_vec();
+            let gather = Primitive::Gather { axes: vec![axis], slice_sizes };
+            let gathered = Value::record(gather, &[x, &indices], place.clone())?;
+            // The dimensions of the indices come first; the axis is left as 1.
+            let lead = indices.spec().rank();
+            let squeezed = Value::record(Primitive::Squeeze(vec![lead + axis]), &[&gathered], place.clone())?;
+            if axis == 0 {
+                return Ok(squeezed);
+            }
+            let axes = (lead..lead + axis).chain(0..lead).chain(lead + axis..lead + rank - 1).collect();
+            Ok(Value::record(Primitive::Transpose(axes), &[&squeezed], place)?)
+        })
+    }
+
+    /// The elements at `indices` along an axis, for each place of the other
+    /// axes. Negative indices count from the end.
+    #[track_caller]
+    #[must_use]
+    pub fn take_along_axis(&self, indices: &Array, axis: isize) -> Array {
+        Array::build("take_along_axis", [self, indices], |[x, indices], place| {
+            let axis = axis_of(axis, x.spec().rank())?;
+            Ok(Value::record(Primitive::GatherAxis { axis }, &[x, indices], place)?)
+        })
+    }
+}

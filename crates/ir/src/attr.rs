@@ -66,6 +66,16 @@ impl<T: Attr> Attr for Vec<T> {
     }
 }
 
+impl<T: Attr> Attr for Box<T> {
+    fn write(&self, out: &mut String) {
+        T::write(self, out);
+    }
+
+    fn read(text: &mut Cursor<'_>) -> Result<Self, TextError> {
+        T::read(text).map(Box::new)
+    }
+}
+
 impl SizeAttr for Vec<usize> {
     fn size_count(&self) -> usize {
         self.len()

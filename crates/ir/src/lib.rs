@@ -3,7 +3,7 @@
 //! A front end records [`Primitive`]s as [`Node`]s through [`Value`]s, which
 //! are checked as they are recorded. [`lift()`] turns recorded nodes into a
 //! [`graph::TensorGraph`], the only form that passes, planners and back ends see.
-//! [`reference`] computes either, slowly and carefully.
+//! [`mod@reference`] computes either, slowly and carefully.
 //!
 //! ```
 //! use oneir_ir::{Leaves, Spec, Value, lift, reference};

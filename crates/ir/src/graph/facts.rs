@@ -3,6 +3,8 @@ use std::sync::Arc;
 use oneir_tensor::{DType, HostTensor, Shape};
 
 use crate::Real;
+use crate::attr::Attr;
+use crate::text::{Cursor, TextError};
 
 /// How a step treats a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +60,19 @@ pub enum Fill {
     Unfilled,
     /// One number everywhere.
     Number(Real),
+}
+
+impl Attr for Fill {
+    fn write(&self, out: &mut String) {
+        match self {
+            Fill::Unfilled => out.push_str("unfilled"),
+            Fill::Number(number) => number.write(out),
+        }
+    }
+
+    fn read(text: &mut Cursor<'_>) -> Result<Self, TextError> {
+        if text.take("unfilled") { Ok(Fill::Unfilled) } else { Real::read(text).map(Fill::Number) }
+    }
 }
 
 /// Where a tensor's values live.

@@ -251,10 +251,10 @@ impl Rules for Fft<'_> {
             axes: axes.to_vec(),
             sizes: sizes.to_vec(),
         };
-        let c = |shape: &[usize], parts: &[[f32; 2]]| {
-            t(shape, &parts.iter().map(|&[re, im]| Complex32::new(re, im)).collect::<Vec<_>>())
+        let c = |shape: &[usize], parts: &[[f64; 2]]| {
+            t(shape, &parts.iter().map(|&[re, im]| Complex32::new(re as f32, im as f32)).collect::<Vec<_>>())
         };
-        let r = |shape: &[usize], numbers: &[f32]| t(shape, numbers);
+        let r = |shape: &[usize], numbers: &[f64]| of(DType::F32, shape, numbers);
         let three = || c(&[3], &[[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]);
         let three_spectrum = || c(&[3], &[[4.0, 2.0], [1.2320508, 1.5980762], [-2.2320508, -3.5980763]]);
         let four = || c(&[4], &[[1.0, 1.0], [2.0, 0.0], [1.0, -1.0], [0.0, 0.0]]);
@@ -339,9 +339,9 @@ impl Rules for Fft<'_> {
         ];
         for n in [2, 6, 7, 8, 30, 64, 97] {
             let real: Vec<f64> = (0..2 * n).map(|i| f64::from(((i * 7) % 13) as u8) / 4.0 - 1.5).collect();
-            let input = of(DType::F32, &[2, n], &real);
+            let input = r(&[2, n], &real);
             cases.push(Case::parity(fft(FftOp::Rfft, &[1], &[n]), vec![input]));
-            let parts: Vec<[f32; 2]> = real.iter().map(|&x| [x as f32, (x * x) as f32]).collect();
+            let parts: Vec<[f64; 2]> = real.iter().map(|&x| [x, x * x]).collect();
             cases.push(Case::parity(fft(FftOp::Fft, &[1], &[n]), vec![c(&[2, n], &parts)]));
             cases.push(Case::parity(fft(FftOp::Ifft, &[0, 1], &[n, 2]), vec![c(&[n, 2], &parts)]));
             let kept = n / 2 + 1;

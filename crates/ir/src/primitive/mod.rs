@@ -279,6 +279,19 @@ primitives! {
     /// others. The sign (of complex ones, the phase) of a singular or eigenvector is
     /// such that its first element of about the greatest magnitude is positive.
     linalg: Linalg(op: attr LinalgOp);
+    /// `(primals…, results…)`: the results of a function unchanged, beside what it was
+    /// called with. Transforms use the function's own rules instead of what made the
+    /// results; nothing may simplify the call away before they have.
+    custom: Custom(call: attr CustomCall);
+    /// A kernel that a user wrote, from inputs to outputs of given shapes.
+    kernel: Kernel(call: attr Box<KernelCall>);
+    /// What the members of a group do together with one tensor of each.
+    collective: Collective {
+        /// The operation.
+        op: attr CollectiveOp,
+        /// The group's id; 0 is the group of one.
+        group: attr usize,
+    };
     /// A fused class, defined by ordinary primitives.
     fast: Fast(op: attr FastOp);
     /// Element-wise operations fused into one. Inputs share the result's shape.

@@ -1,6 +1,14 @@
 //! Named choices and records that primitives take as parameters.
 
-use crate::attr::{choices, record};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use oneir_tensor::{DType, HostTensor};
+
+use crate::attr::{Attr, choices, record};
+use crate::graph::Fill;
+use crate::text::{Cursor, TextError};
 
 choices! {
     /// Which extreme an index is taken of.
@@ -146,5 +154,150 @@ choices! {
         Eigh "eigh",
         /// The determinant.
         Det "det",
+    }
+}
+
+record! {
+    /// A call of a function with transform rules of its own.
+    CustomCall {
+        /// The function's name: transforms find its rules by it.
+        name: Arc<str>,
+        /// How many of the inputs are the function's; its results follow them.
+        primals: usize,
+    }
+}
+
+record! {
+    /// A call of a kernel that a user wrote, for one target or several.
+    KernelCall {
+        /// The kernel's name.
+        name: Arc<str>,
+        /// What the source calls each input.
+        inputs: Vec<Arc<str>>,
+        /// What the source calls each output.
+        outputs: Vec<Arc<str>>,
+        /// The outputs' shapes.
+        shapes: Vec<Vec<usize>>,
+        /// The outputs' element types.
+        dtypes: Vec<DType>,
+        /// Template arguments, as the source language writes them.
+        template: Vec<Arc<str>>,
+        /// How many threads there are along one to three axes.
+        grid: Vec<usize>,
+        /// How many of them form a group along the same axes.
+        threadgroup: Vec<usize>,
+        /// What a device fills the outputs with before the kernel runs.
+        init: Fill,
+        /// CUDA C++ source of the kernel; empty for none.
+        cuda: Arc<str>,
+        /// The kernel on the host.
+        cpu: HostFunction,
+    }
+}
+
+/// What computes outputs from row-contiguous inputs, or says why it cannot.
+type Host = dyn Fn(&[HostTensor]) -> Result<Vec<HostTensor>, String> + Send + Sync;
+
+/// A Rust function as a kernel's source for the host, or none.
+///
+/// Two are equal when they are one function object. A text holds only whether
+/// there is one; reading it back gives none.
+#[derive(Clone, Default)]
+pub struct HostFunction(Option<Arc<Host>>);
+
+impl HostFunction {
+    /// No source for the host.
+    pub fn none() -> Self {
+        HostFunction(None)
+    }
+
+    /// `function` as the source: it makes every output from the inputs, which
+    /// are row-contiguous.
+    pub fn new(
+        function: impl Fn(&[HostTensor]) -> Result<Vec<HostTensor>, String> + Send + Sync + 'static,
+    ) -> Self {
+        HostFunction(Some(Arc::new(function)))
+    }
+
+    /// The function, if there is one.
+    pub fn get(&self) -> Option<&Host> {
+        self.0.as_deref()
+    }
+
+    fn address(&self) -> Option<*const ()> {
+        self.0.as_ref().map(|f| Arc::as_ptr(f).cast())
+    }
+}
+
+impl PartialEq for HostFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.address() == other.address()
+    }
+}
+
+impl Eq for HostFunction {}
+
+impl Hash for HostFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
+impl fmt::Debug for HostFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "host" } else { "none" })
+    }
+}
+
+impl Attr for HostFunction {
+    fn write(&self, out: &mut String) {
+        out.push_str(&format!("{self:?}"));
+    }
+
+    fn read(text: &mut Cursor<'_>) -> Result<Self, TextError> {
+        if text.take("none") || text.take("host") {
+            Ok(HostFunction::none())
+        } else {
+            Err(text.error("`none` or `host`"))
+        }
+    }
+}
+
+choices! {
+    /// What the members of a group do together.
+    CollectiveKind, "a collective" {
+        /// Each gets the sum of what all give.
+        AllSum "all_sum",
+        /// Each gets the largest of what all give.
+        AllMax "all_max",
+        /// Each gets the smallest of what all give.
+        AllMin "all_min",
+        /// Each gets what all give, joined along the first axis.
+        AllGather "all_gather",
+        /// Each gets its part of the sum of what all give, split along the first axis.
+        ReduceScatter "reduce_scatter",
+        /// Each gets its part of what each gives, split and joined along the first axis.
+        AllToAll "all_to_all",
+        /// Each gets what the peer gives.
+        Broadcast "broadcast",
+        /// The peer gets what this one gives; the result is the input.
+        Send "send",
+        /// This one gets what the peer gives: as much as the input, which is not read.
+        Recv "recv",
+        /// The input, once all have come here.
+        Barrier "barrier",
+    }
+}
+
+record! {
+    /// A collective with its parameters.
+    CollectiveOp {
+        /// What is done.
+        kind: CollectiveKind,
+        /// How many members the group has.
+        members: usize,
+        /// The member that a broadcast starts from, a send goes to or a recv
+        /// comes from; 0 for all others.
+        peer: usize,
     }
 }

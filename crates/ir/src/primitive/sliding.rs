@@ -158,10 +158,12 @@ impl Ring for u64 {
 /// Marks a place that holds no item.
 const NOTHING: usize = usize::MAX;
 
-/// Windows, window items and patch rows that are worked on at a time: a patch
-/// of f64 then stays in a core's own cache.
+/// Windows worked on at a time.
 const WINDOWS: usize = 128;
+/// Items of the window worked on at a time.
 const TAPS: usize = 64;
+/// Rows of a patch, one per channel and item of the window: with this many, a
+/// patch of f64 stays in a core's own cache.
 const ROWS: usize = 256;
 
 /// Grouped sums of products of windows with weights.

@@ -56,16 +56,21 @@ fn fold<T: Copy + Default>(
 ) -> Result<Vec<T>, TensorError> {
     let sizes = dims.iter().map(|d| d.size);
     let counts = dims.iter().map(|d| d.count);
-    if sizes.product::<usize>() == 0 || counts.clone().product::<usize>() == 0 {
+    if sizes.clone().product::<usize>() == 0 || counts.clone().product::<usize>() == 0 {
         return Ok(zeros(counts.product())?.into_iter().map(|_: T| start).collect());
     }
-    for (d, dim) in dims.iter().enumerate() {
+    // What shrinks most comes first: nothing between is larger than x or the result.
+    let mut order: Vec<usize> = (0..dims.len()).collect();
+    order.sort_by_key(|&d| (dims[d].count as u128 * (1 << 64)) / dims[d].size as u128);
+    let mut shape: Vec<usize> = sizes.collect();
+    for d in order {
+        let dim = dims[d];
         if dim.window == 1 && dim.count == dim.size && dim.stride == 1 && dim.low == 0 {
             continue;
         }
-        let outer: usize = dims[..d].iter().map(|d| d.count).product();
-        let inner: usize = dims[d + 1..].iter().map(|d| d.size).product();
-        let total = outer.checked_mul(dim.count).and_then(|n| n.checked_mul(inner));
+        shape[d] = dim.count;
+        let inner: usize = shape[d + 1..].iter().product();
+        let total = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
         let mut out = zeros(total.ok_or(TensorError::OutOfMemory { bytes: usize::MAX })?)?;
         out.fill(start);
         for (out, x) in out.chunks_exact_mut(dim.count * inner).zip(x.chunks_exact(dim.size * inner)) {
@@ -88,7 +93,7 @@ impl Rules for WindowReduce<'_> {
         let [x] = exactly(inputs)?;
         let shape: Shape = self.dims(x)?.iter().map(|d| d.count).collect();
         let dtype = self.op.result(x.dtype)?;
-        if self.op.identity().is_none() && shape.count() > 0 && self.window.contains(&0) {
+        if self.op.identity().is_none() && !shape.contains(&0) && self.window.contains(&0) {
             return Err(Invalid::Parameter {
                 parameter: "window",
                 found: format!("{:?}", self.window),
@@ -104,7 +109,7 @@ impl Rules for WindowReduce<'_> {
         let spec = self.infer(&[&xs])?.remove(0);
         spec.shape.checked_count(spec.dtype)?;
         let dims = self.dims(&xs)?;
-        // Truth values are counted as integers.
+        // `all` and `any` ask what is true; sums count it.
         let dtype = if matches!(self.op, ReduceOp::All | ReduceOp::Any) || x.dtype() == DType::Bool {
             spec.dtype
         } else {

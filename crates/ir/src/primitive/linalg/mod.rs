@@ -13,6 +13,7 @@ mod orthogonal;
 mod triangular;
 
 use matrix::{Matrix, Number};
+use orthogonal::Found;
 
 impl LinalgOp {
     /// Whether the operation has a right side.
@@ -29,18 +30,13 @@ impl LinalgOp {
     }
 }
 
-/// The numbers of each result for one matrix, or in words what it is not.
-type Parts<T> = Result<Vec<Vec<T>>, &'static str>;
-
-/// What `op` computes of one matrix, and of a right side where it has one.
-fn compute<T: Number>(op: LinalgOp, a: Matrix<T>, b: Matrix<T>) -> Result<Parts<T>, EvalError> {
+/// The numbers of each result of `op` for one matrix, and for a right side
+/// where it has one.
+fn compute<T: Number>(op: LinalgOp, a: Matrix<T>, b: Matrix<T>) -> Found<Vec<Vec<T>>> {
     let side = a.rows;
     let numbers = |reals: &[f64]| reals.iter().map(|&x| T::from(x)).collect::<Vec<T>>();
     let rows = |rows: &[usize]| rows.iter().map(|&row| T::from(row as f64)).collect::<Vec<T>>();
     let solution = |x: Option<Matrix<T>>| Ok(x.map(|x| vec![x.data]).ok_or("invertible"));
-    if matches!(op, LinalgOp::Svd | LinalgOp::SvdFull | LinalgOp::Eigh) && !a.is_finite() {
-        return Ok(Err("finite"));
-    }
     match op {
         LinalgOp::Cholesky => {
             Ok(triangular::cholesky(&a)?.map(|l| vec![l.data]).ok_or("positive definite"))
@@ -63,11 +59,9 @@ fn compute<T: Number>(op: LinalgOp, a: Matrix<T>, b: Matrix<T>) -> Result<Parts<
             Ok(Ok(vec![factors.lu.data, rows(&factors.pivots)]))
         }
         LinalgOp::Svd | LinalgOp::SvdFull => Ok(orthogonal::svd(a, op == LinalgOp::SvdFull)?
-            .map(|svd| vec![svd.left.transposed(|x| x).data, numbers(&svd.values), svd.right.data])
-            .ok_or("convergent")),
+            .map(|svd| vec![svd.left.transposed(|x| x).data, numbers(&svd.values), svd.right.data])),
         LinalgOp::Eigh => Ok(orthogonal::eigh(a)?
-            .map(|(values, vectors)| vec![numbers(&values), vectors.transposed(|x| x).data])
-            .ok_or("convergent")),
+            .map(|eigen| vec![numbers(&eigen.values), eigen.vectors.transposed(|x| x).data])),
         LinalgOp::Det => Ok(Ok(vec![vec![triangular::factor(a).det()]])),
     }
 }

@@ -12,6 +12,13 @@ const SWEEPS: usize = 60;
 /// of its digits.
 const NEGLIGIBLE: f64 = 1e-140;
 
+/// What was found of a matrix, or in words what the matrix is not.
+pub(super) type Found<T> = Result<Result<T, &'static str>, TensorError>;
+
+/// Why rotations are not begun, and why they are given up.
+const FINITE: &str = "finite";
+const CONVERGENT: &str = "convergent";
+
 /// `a = q r` by Householder's reflections.
 pub(super) fn qr<T: Number>(mut a: Matrix<T>) -> Result<(Matrix<T>, Matrix<T>), TensorError> {
     let scale = a.scale();
@@ -109,15 +116,24 @@ fn times<T: Number>(vector: &mut [T], factor: T) {
     vector.iter_mut().for_each(|x| *x = *x * factor);
 }
 
-/// Eigenvalues, rising, and eigenvectors as rows, of the Hermitian matrix with
-/// this lower triangle, by Jacobi's rotations; `None` where they never settle.
-pub(super) fn eigh<T: Number>(mut a: Matrix<T>) -> Result<Option<(Vec<f64>, Matrix<T>)>, TensorError> {
+/// Eigenvalues, rising, with their vectors as rows.
+pub(super) struct Eigen<T> {
+    pub(super) values: Vec<f64>,
+    pub(super) vectors: Matrix<T>,
+}
+
+/// The eigenvalues and eigenvectors of the Hermitian matrix with this lower
+/// triangle, by Jacobi's rotations.
+pub(super) fn eigh<T: Number>(mut a: Matrix<T>) -> Found<Eigen<T>> {
     let n = a.rows;
     for i in 0..n {
         a.set(i, i, T::from(a.at(i, i).re()));
         for j in 0..i {
             a.set(j, i, a.at(i, j).conj());
         }
+    }
+    if !a.is_finite() {
+        return Ok(Err(FINITE));
     }
     let scale = a.scale();
     let small = length(&a.data) * f64::EPSILON / 64.0;
@@ -151,7 +167,7 @@ pub(super) fn eigh<T: Number>(mut a: Matrix<T>) -> Result<Option<(Vec<f64>, Matr
         settled
     });
     if !settled {
-        return Ok(None);
+        return Ok(Err(CONVERGENT));
     }
     let values: Vec<f64> = (0..n).map(|i| a.at(i, i).re()).collect();
     let order = sorted(&values, false);
@@ -161,7 +177,7 @@ pub(super) fn eigh<T: Number>(mut a: Matrix<T>) -> Result<Option<(Vec<f64>, Matr
         rows.row_mut(to).copy_from_slice(vectors.row(from));
         times(rows.row_mut(to), turn);
     }
-    Ok(Some((order.iter().map(|&i| values[i] * scale).collect(), rows)))
+    Ok(Ok(Eigen { values: order.iter().map(|&i| values[i] * scale).collect(), vectors: rows }))
 }
 
 /// Singular values, falling, with their left and right vectors as rows (the
@@ -172,12 +188,15 @@ pub(super) struct Singular<T> {
     pub(super) right: Matrix<T>,
 }
 
-/// The singular value decomposition; `None` where it does not settle. `full`
-/// asks for all vectors of both sides.
-pub(super) fn svd<T: Number>(a: Matrix<T>, full: bool) -> Result<Option<Singular<T>>, TensorError> {
+/// The singular value decomposition. `full` asks for all vectors of both sides.
+pub(super) fn svd<T: Number>(a: Matrix<T>, full: bool) -> Found<Singular<T>> {
+    if !a.is_finite() {
+        return Ok(Err(FINITE));
+    }
     let wide = a.rows < a.cols;
-    let Some(mut svd) = tall_svd(if wide { a.transposed(T::conj) } else { a }, full)? else {
-        return Ok(None);
+    let mut svd = match tall_svd(if wide { a.transposed(T::conj) } else { a }, full)? {
+        Ok(svd) => svd,
+        Err(expected) => return Ok(Err(expected)),
     };
     if wide {
         svd.left.data.iter_mut().chain(&mut svd.right.data).for_each(|x| *x = x.conj());
@@ -195,12 +214,12 @@ pub(super) fn svd<T: Number>(a: Matrix<T>, full: bool) -> Result<Option<Singular
         let turn = upright(svd.right.row(i));
         times(svd.right.row_mut(i), turn);
     }
-    Ok(Some(svd))
+    Ok(Ok(svd))
 }
 
 /// As [`svd`], of a matrix with at least as many rows as columns, by one-sided
 /// rotations (Hestenes, 1958).
-fn tall_svd<T: Number>(mut a: Matrix<T>, full: bool) -> Result<Option<Singular<T>>, TensorError> {
+fn tall_svd<T: Number>(mut a: Matrix<T>, full: bool) -> Found<Singular<T>> {
     let scale = a.scale();
     let (m, n) = (a.rows, a.cols);
     let mut columns = a.transposed(|x| x);
@@ -225,7 +244,7 @@ fn tall_svd<T: Number>(mut a: Matrix<T>, full: bool) -> Result<Option<Singular<T
         settled
     });
     if !settled {
-        return Ok(None);
+        return Ok(Err(CONVERGENT));
     }
     let lengths: Vec<f64> =
         (0..n).map(|i| length(columns.row(i))).map(|x| if x <= NEGLIGIBLE { 0.0 } else { x }).collect();
@@ -241,7 +260,7 @@ fn tall_svd<T: Number>(mut a: Matrix<T>, full: bool) -> Result<Option<Singular<T
     }
     right.data.iter_mut().for_each(|x| *x = x.conj());
     complete(&mut left, lengths.iter().filter(|&&x| x > 0.0).count());
-    Ok(Some(Singular { left, values: order.iter().map(|&i| lengths[i] * scale).collect(), right }))
+    Ok(Ok(Singular { left, values: order.iter().map(|&i| lengths[i] * scale).collect(), right }))
 }
 
 /// Makes the rows from `known` on orthonormal to each other and to those
@@ -336,7 +355,7 @@ mod tests {
                 close(&product(&product(&found.left.transposed(|x| x), &middle), &found.right), &a, &what);
             }
             let square = product(&a, &a.transposed(T::conj));
-            let (values, vectors) = eigh(square.clone()).unwrap().unwrap();
+            let Eigen { values, vectors } = eigh(square.clone()).unwrap().unwrap();
             orthonormal(&vectors, &what);
             assert!(values.is_sorted(), "{what}");
             let mut scaled = vectors.transposed(|x| x);
@@ -366,8 +385,8 @@ mod tests {
             let a = Matrix { rows: 2, cols: 2, data: vec![size, 0.0, 0.0, size / 2.0] };
             let found = svd(a.clone(), false).unwrap().unwrap();
             assert_eq!(found.values, [size, size / 2.0]);
-            let (values, _) = eigh(a.clone()).unwrap().unwrap();
-            assert_eq!(values, [size / 2.0, size]);
+            let found = eigh(a.clone()).unwrap().unwrap();
+            assert_eq!(found.values, [size / 2.0, size]);
             let (_, r) = qr(a).unwrap();
             assert_eq!(r.data, [size, 0.0, 0.0, size / 2.0]);
         }

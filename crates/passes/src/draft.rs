@@ -122,15 +122,27 @@ impl Draft {
 
     /// Rewrites the operands of an op to what they have turned out to be.
     pub(crate) fn resolve(&mut self, slot: usize) {
-        let Some(mut op) = self.slots[slot].take() else { return };
-        for operand in &mut op.operands {
+        if let Some(mut op) = self.slots[slot].take() {
+            self.resolve_op(&mut op);
+            self.slots[slot] = Some(op);
+        }
+    }
+
+    fn resolve_op(&mut self, op: &mut Op) {
+        let Op { sym, operands, covers, .. } = op;
+        if let Sym::Fused(fused) = sym {
+            // The definition's first reader of a view covers it.
+            for part in &mut fused.definition {
+                self.resolve_op(part);
+            }
+            *covers = fused.definition.iter().flat_map(|part| part.covers.iter().copied()).collect();
+        }
+        for operand in operands {
             if let Some(Some(new)) = self.resolved(operand) {
-                let covers = self.absorbed.remove(&operand.tensor).unwrap_or_default();
-                op.covers.extend(covers);
+                covers.extend(self.absorbed.remove(&operand.tensor).unwrap_or_default());
                 *operand = new;
             }
         }
-        self.slots[slot] = Some(op);
     }
 
     /// Carries out a decision. `None` when it does not hold on these sizes.
@@ -270,14 +282,17 @@ impl Draft {
     /// The finished graph. Outputs that are views of something become views
     /// again.
     pub(crate) fn finish(mut self) -> TensorGraph {
-        let mut ops: Vec<Op> = self.slots.into_iter().flatten().collect();
-        for (i, &output) in self.graph.outputs.iter().enumerate() {
+        let mut ops: Vec<Op> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
+        for (i, output) in self.graph.outputs.clone().into_iter().enumerate() {
             let again = self.graph.outputs[..i].contains(&output);
-            if let (false, Some(alias)) = (again, &self.alias[output.at()]) {
-                let covers = self.absorbed.remove(&output).unwrap_or_default();
+            if let (false, Some(alias)) = (again, self.output_alias(output)) {
+                let mut covers = self.absorbed.remove(&output).unwrap_or_default();
+                for tensor in alias.1 {
+                    covers.extend(self.absorbed.remove(&tensor).unwrap_or_default());
+                }
                 ops.push(Op {
                     sym: Sym::View,
-                    operands: [(**alias).clone()].into_iter().collect(),
+                    operands: [alias.0].into_iter().collect(),
                     results: [WriteResult::own(output)].into(),
                     covers,
                 });
@@ -290,9 +305,21 @@ impl Draft {
         self.graph
     }
 
-    /// Whether an output is a view of a tensor.
-    pub(crate) fn aliases(&self) -> impl Iterator<Item = TensorId> {
-        self.graph.outputs.iter().filter_map(|o| self.alias[o.at()].as_ref()).map(|alias| alias.tensor)
+    /// What an output has turned out to be, if not itself, and the tensors on
+    /// the way there.
+    pub(crate) fn output_alias(&self, output: TensorId) -> Option<(Operand, Vec<TensorId>)> {
+        let mut operand = self.alias[output.at()].as_deref()?.clone();
+        let mut passed = Vec::new();
+        while let Some(Some(next)) = self.resolved(&operand) {
+            passed.push(operand.tensor);
+            operand = next;
+        }
+        Some((operand, passed))
+    }
+
+    /// What outputs that are not tensors of their own are views of.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = Operand> {
+        self.graph.outputs.iter().filter_map(|&o| self.output_alias(o)).map(|(operand, _)| operand)
     }
 
     /// How often each tensor is read, the caller's reads included, and which
@@ -313,7 +340,7 @@ impl Draft {
                 }
             }
         }
-        for tensor in self.graph.outputs.iter().copied().chain(self.aliases()) {
+        for tensor in self.graph.outputs.iter().copied().chain(self.aliases().map(|o| o.tensor)) {
             uses.reads[tensor.at()] += 1;
         }
         if let Some(step) = &self.graph.step {

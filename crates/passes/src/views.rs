@@ -20,12 +20,16 @@ pub(crate) fn decide(draft: &Draft, slot: usize) -> Option<Decision> {
     let result = op.result();
     let operand = draft.viewed(op)?;
     let base = draft.graph.layout(&operand);
+    let over = |o: &oneir_ir::graph::Operand| {
+        o.access == oneir_ir::graph::Access::Whole || draft.graph.layout(o).over(&base).is_some()
+    };
+    if draft.aliases().any(|o| o.tensor == result && !over(&o)) {
+        return None;
+    }
     let composes = draft.touches.reads(result).iter().all(|&reader| {
-        draft.slots[reader as usize].as_ref().is_none_or(|reader| {
-            reader.operands.iter().filter(|o| o.tensor == result).all(|o| {
-                o.access == oneir_ir::graph::Access::Whole || draft.graph.layout(o).over(&base).is_some()
-            })
-        })
+        draft.slots[reader as usize]
+            .as_ref()
+            .is_none_or(|reader| reader.operands.iter().filter(|o| o.tensor == result).all(&over))
     });
     composes.then_some(Decision::View)
 }

@@ -67,6 +67,11 @@ impl Device {
         Device(Arc::new(Inner { name: name.into(), backend, options, cache: Mutex::default() }))
     }
 
+    /// The same back end with other options and its own caches.
+    pub fn with_options(&self, name: impl Into<String>, options: DeviceOptions) -> Device {
+        Device::new(name, self.0.backend.clone(), options)
+    }
+
     /// The device's name.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -20,7 +20,7 @@ mod profile;
 mod step;
 mod verify;
 
-pub use backend::{Backend, Bound, Memory, Work};
+pub use backend::{Backend, Bound, Captured, Memory, Work};
 pub use cache::CacheCounts;
 pub use device::{Device, DeviceOptions, Evaluated, Numerics};
 pub use error::RuntimeError;

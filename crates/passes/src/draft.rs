@@ -70,6 +70,9 @@ pub(crate) struct Draft {
     alias: Vec<Option<Box<Operand>>>,
     /// Lifted ops absorbed into a tensor that its first reader will cover.
     absorbed: FxHashMap<TensorId, SmallVec<[OpId; 2]>>,
+    /// Outputs that are views, by the tensor that they view.
+    viewing: FxHashMap<TensorId, SmallVec<[TensorId; 1]>>,
+    is_output: Vec<bool>,
     pub(crate) touches: Touches,
     pub(crate) questions: Vec<(Question, bool)>,
 }
@@ -89,8 +92,21 @@ impl Draft {
             step: lifted.step.clone(),
         };
         let alias = vec![None; graph.tensors.len()];
+        let mut is_output = vec![false; graph.tensors.len()];
+        for &output in &graph.outputs {
+            is_output[output.at()] = true;
+        }
         let slots = lifted.ops.iter().cloned().map(Some).collect();
-        Draft { graph, slots, alias, absorbed: FxHashMap::default(), touches, questions: Vec::new() }
+        Draft {
+            graph,
+            slots,
+            alias,
+            absorbed: FxHashMap::default(),
+            viewing: FxHashMap::default(),
+            is_output,
+            touches,
+            questions: Vec::new(),
+        }
     }
 
     /// Asks about sizes and remembers the answer.
@@ -214,7 +230,20 @@ impl Draft {
         if !all.is_empty() {
             self.absorbed.entry(tensor).or_default().extend(all);
         }
+        let mut viewing = self.viewing.remove(&tensor).unwrap_or_default();
+        if self.is_output[tensor.at()] {
+            viewing.push(tensor);
+        }
+        if !viewing.is_empty() {
+            self.viewing.entry(operand.tensor).or_default().extend(viewing);
+        }
         self.alias[tensor.at()] = Some(Box::new(operand));
+    }
+
+    /// How the outputs that are views of a tensor see it.
+    pub(crate) fn viewed_by_outputs(&self, tensor: TensorId) -> impl Iterator<Item = Operand> {
+        let outputs = self.viewing.get(&tensor).map(SmallVec::as_slice).unwrap_or_default();
+        outputs.iter().filter_map(|&output| self.output_alias(output)).map(|(operand, _)| operand)
     }
 
     /// The operand that a view op's result is.
@@ -283,8 +312,9 @@ impl Draft {
     /// again.
     pub(crate) fn finish(mut self) -> TensorGraph {
         let mut ops: Vec<Op> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
-        for (i, output) in self.graph.outputs.clone().into_iter().enumerate() {
-            let again = self.graph.outputs[..i].contains(&output);
+        let mut done = rustc_hash::FxHashSet::default();
+        for output in self.graph.outputs.clone() {
+            let again = !done.insert(output);
             if let (false, Some(alias)) = (again, self.output_alias(output)) {
                 let mut covers = self.absorbed.remove(&output).unwrap_or_default();
                 for tensor in alias.1 {

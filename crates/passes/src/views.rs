@@ -23,7 +23,7 @@ pub(crate) fn decide(draft: &Draft, slot: usize) -> Option<Decision> {
     let over = |o: &oneir_ir::graph::Operand| {
         o.access == oneir_ir::graph::Access::Whole || draft.graph.layout(o).over(&base).is_some()
     };
-    if draft.aliases().any(|o| o.tensor == result && !over(&o)) {
+    if draft.viewed_by_outputs(result).any(|o| !over(&o)) {
         return None;
     }
     let composes = draft.touches.reads(result).iter().all(|&reader| {

@@ -134,6 +134,32 @@ impl TensorGraph {
         }
     }
 
+    /// Takes the graph as it is for the lifted one: numbers its ops anew.
+    pub fn number_lifted(&mut self) {
+        fn number(op: &mut Op, next: &mut u32) {
+            op.covers.clear();
+            match &mut op.sym {
+                Sym::Fused(fused) => {
+                    for part in &mut fused.definition {
+                        number(part, next);
+                        op.covers.extend(part.covers.iter().copied());
+                    }
+                }
+                Sym::Prim(_) | Sym::View => {
+                    op.covers.push(OpId(*next));
+                    *next += 1;
+                }
+            }
+        }
+        let mut next = 0;
+        for op in &mut self.ops {
+            number(op, &mut next);
+        }
+        self.lifted = next;
+        self.dead.clear();
+        self.folded.clear();
+    }
+
     /// Which ops read and write each tensor.
     pub fn touches(&self) -> Touches {
         Touches::of(self)

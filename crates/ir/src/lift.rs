@@ -1,5 +1,5 @@
 use oneir_tensor::HostTensor;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::graph::{
@@ -163,9 +163,9 @@ impl Lifter {
     /// The values on the way that others hold, and of each leaf whether no one
     /// else holds it.
     fn owners(&mut self, outputs: &[Value]) -> (Vec<Value>, Vec<bool>) {
-        let wanted: std::collections::HashSet<usize> = outputs.iter().map(Value::node_key).collect();
+        let wanted: FxHashSet<usize> = outputs.iter().map(Value::node_key).collect();
         let mut held = Vec::new();
-        let mut alone = std::collections::HashSet::new();
+        let mut alone = FxHashSet::default();
         for (value, edges) in &self.met {
             // One handle is the one met here; leaves are listed once more.
             let own = 1 + *edges as usize;

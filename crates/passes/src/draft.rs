@@ -138,6 +138,11 @@ impl Draft {
 
     /// Rewrites the operands of an op to what they have turned out to be.
     pub(crate) fn resolve(&mut self, slot: usize) {
+        let stale = |op: &Op| op.operands.iter().any(|o| self.alias[o.tensor.at()].is_some());
+        match &self.slots[slot] {
+            Some(op) if stale(op) || matches!(op.sym, Sym::Fused(_)) => {}
+            _ => return,
+        }
         if let Some(mut op) = self.slots[slot].take() {
             self.resolve_op(&mut op);
             self.slots[slot] = Some(op);

@@ -1,9 +1,9 @@
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use oneir_ir::graph::TensorGraph;
 use oneir_passes::{Options, Recipe, optimise, replay};
 use oneir_tensor::Layout;
+use rustc_hash::FxHashMap;
 
 use crate::RuntimeError;
 use crate::execute::Executable;
@@ -38,8 +38,8 @@ type Recipes = Vec<Arc<Recipe>>;
 /// A bounded cache: the oldest half goes when it is full.
 #[derive(Default)]
 pub(crate) struct Cache {
-    plans: HashMap<PlanKey, (u64, Arc<Executable>)>,
-    skeletons: HashMap<Vec<u8>, (u64, Recipes)>,
+    plans: FxHashMap<PlanKey, (u64, Arc<Executable>)>,
+    skeletons: FxHashMap<Vec<u8>, (u64, Recipes)>,
     clock: u64,
     /// Bytes of all keys held.
     weight: usize,

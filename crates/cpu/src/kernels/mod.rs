@@ -2,16 +2,20 @@
 
 mod movement;
 mod reference;
+mod region;
 
 use oneir_runtime::{KernelRow, KernelTable};
 
 use crate::Kernels;
+use crate::simd::Level;
 
 /// The kernel table of a back end: fast rows first, the reference last.
 pub(crate) fn table(kernels: Kernels) -> KernelTable {
     let mut rows: Vec<Box<dyn KernelRow>> = Vec::new();
     if kernels == Kernels::All {
+        let level = Level::detect();
         rows.extend(movement::rows());
+        rows.extend(region::rows(level));
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

@@ -100,7 +100,8 @@ fn main() {
     let backend = Arc::new(CpuBackend::new(Kernels::All));
     let options = |numerics| DeviceOptions { numerics, ..DeviceOptions::default() };
     let device = Device::new("cpu", backend.clone(), options(Numerics::Fast));
-    let exact = Bench { device: Device::new("cpu", backend, options(Numerics::Exact)), filter: filter.clone() };
+    let exact =
+        Bench { device: Device::new("cpu", backend, options(Numerics::Exact)), filter: filter.clone() };
     let bench = Bench { device, filter };
     let f32 = DType::F32;
     let mega = f64::from(1 << 20);
@@ -108,7 +109,9 @@ fn main() {
     let x = bench.random(f32, &[16 << 20]);
     let flat = std::slice::from_ref(&x);
     bench.run("copy 16M", Work::Bytes(128.0 * mega), flat, |x| one(Primitive::Copy, x));
-    bench.run("gelu chain 16M", Work::Bytes(128.0 * mega), flat, |x| gelu(&x[0]).unwrap_or_else(|e| panic!("{e}")));
+    bench.run("gelu chain 16M", Work::Bytes(128.0 * mega), flat, |x| {
+        gelu(&x[0]).unwrap_or_else(|e| panic!("{e}"))
+    });
     bench.run("exp 16M", Work::Bytes(128.0 * mega), flat, |x| one(Primitive::Unary(UnaryOp::Exp), x));
     bench.run("add 16M", Work::Bytes(192.0 * mega), &[x.clone(), bench.random(f32, &[16 << 20])], |x| {
         one(Primitive::Binary(oneir_ir::BinaryOp::Add), x)
@@ -148,13 +151,12 @@ fn main() {
         let (a, b) = (bench.random(dtype, &[n, n]), bench.random(dtype, &[n, n]));
         let flops = 2.0 * (n * n * n) as f64;
         let pair = [a, b];
-        bench.run(&format!("matmul 1024³ {dtype}"), Work::Flops(flops), &pair, |x| one(Primitive::Matmul, x));
+        bench
+            .run(&format!("matmul 1024³ {dtype}"), Work::Flops(flops), &pair, |x| one(Primitive::Matmul, x));
         exact.run_exact(&format!("matmul 1024³ {dtype}"), flops, &pair);
         let w = bench.random(dtype, &[4096, 4096]);
-        let across = Evaluated {
-            layout: w.layout.transpose(&[1, 0]).unwrap_or_else(|e| panic!("{e}")),
-            ..w.clone()
-        };
+        let across =
+            Evaluated { layout: w.layout.transpose(&[1, 0]).unwrap_or_else(|e| panic!("{e}")), ..w.clone() };
         for m in [1, 4, 16] {
             let x = bench.random(dtype, &[m, 4096]);
             for (name, w) in [("", &w), (" (B transposed)", &across)] {
@@ -166,8 +168,10 @@ fn main() {
         }
     }
     let many = [bench.random(f32, &[64, 128, 64]), bench.random(f32, &[64, 64, 128])];
-    bench.run("matmul 64×128×64×128", Work::Flops(2.0 * 64.0 * mega), &many, |x| one(Primitive::Matmul, x));
-    let layer = [bench.random(f32, &[512, 1024]), bench.random(f32, &[1024, 1024]), bench.random(f32, &[1024])];
+    bench
+        .run("matmul 64×128×64×128", Work::Flops(2.0 * 64.0 * mega), &many, |x| one(Primitive::Matmul, x));
+    let layer =
+        [bench.random(f32, &[512, 1024]), bench.random(f32, &[1024, 1024]), bench.random(f32, &[1024])];
     bench.run("linear relu 512×1024×1024", Work::Flops(1024.0 * mega), &layer, |x| {
         fast(Linear { activation: Activation::Relu }, x)
     });

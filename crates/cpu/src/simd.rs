@@ -130,10 +130,16 @@ pub(crate) trait Float: Copy + Send + Sync + PartialOrd + 'static {
     fn add(a: Self, b: Self) -> Self;
     /// a · b.
     fn mul(a: Self, b: Self) -> Self;
+    /// max(x, 0); NaN stays.
+    fn relu(x: Self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh<I: Isa>(x: Self) -> Self;
+    /// 1 / (1 + e^-x).
+    fn sigmoid<I: Isa>(x: Self) -> Self;
 }
 
 macro_rules! float {
-    ($t:ty, $lanes:ident) => {
+    ($t:ty, $lanes:ident, |$x:ident, $isa:ident| $tanh:expr, $sigmoid:expr) => {
         impl Float for $t {
             type Lanes<I: Isa> = I::$lanes;
             const ZERO: Self = 0.0;
@@ -157,12 +163,27 @@ macro_rules! float {
             fn mul(a: Self, b: Self) -> Self {
                 a * b
             }
+
+            #[inline(always)]
+            fn relu(x: Self) -> Self {
+                if x.is_nan() || x > 0.0 { x } else { 0.0 }
+            }
+
+            #[inline(always)]
+            fn tanh<$isa: Isa>($x: Self) -> Self {
+                $tanh
+            }
+
+            #[inline(always)]
+            fn sigmoid<$isa: Isa>($x: Self) -> Self {
+                $sigmoid
+            }
         }
     };
 }
 
-float!(f32, F32);
-float!(f64, F64);
+float!(f32, F32, |x, I| crate::elementary::tanh::<I>(x), crate::elementary::sigmoid::<I>(x));
+float!(f64, F64, |x, I| x.tanh(), 1.0 / (1.0 + (-x).exp()));
 
 /// A vector of `N` floats.
 pub(crate) trait Lanes<T>: Copy {

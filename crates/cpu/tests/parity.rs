@@ -179,7 +179,7 @@ impl Numbers {
 }
 
 /// What the fast kernels compute.
-const FAST: &[&str] = &["unary", "binary", "select", "compiled"];
+const FAST: &[&str] = &["unary", "binary", "select", "compiled", "matmul", "add_mm", "linear"];
 
 /// Whether a fast kernel must take the case.
 fn is_fast(primitive: &Primitive, inputs: &[HostTensor]) -> bool {

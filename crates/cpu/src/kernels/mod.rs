@@ -1,5 +1,6 @@
 //! The kernels, by family. A family's file holds its kernels and their rows.
 
+mod matmul;
 mod movement;
 mod reference;
 mod region;
@@ -16,6 +17,7 @@ pub(crate) fn table(kernels: Kernels) -> KernelTable {
         let level = Level::detect();
         rows.extend(movement::rows());
         rows.extend(region::rows(level));
+        rows.extend(matmul::rows(level));
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

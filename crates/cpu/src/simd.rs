@@ -126,8 +126,18 @@ pub(crate) trait Float: Copy + Send + Sync + PartialOrd + 'static {
     fn from_f64(x: f64) -> Self;
     /// a · b + c, rounded once where the instruction set can.
     fn fma<I: Isa>(a: Self, b: Self, c: Self) -> Self;
+    /// Below every number.
+    const LEAST: Self;
     /// a + b.
     fn add(a: Self, b: Self) -> Self;
+    /// a - b.
+    fn sub(a: Self, b: Self) -> Self;
+    /// a / b.
+    fn div(a: Self, b: Self) -> Self;
+    /// One over the square root.
+    fn rsqrt(x: Self) -> Self;
+    /// e to the x.
+    fn exp<I: Isa>(x: Self) -> Self;
     /// a · b.
     fn mul(a: Self, b: Self) -> Self;
     /// max(x, 0); NaN stays.
@@ -139,10 +149,11 @@ pub(crate) trait Float: Copy + Send + Sync + PartialOrd + 'static {
 }
 
 macro_rules! float {
-    ($t:ty, $lanes:ident, |$x:ident, $isa:ident| $tanh:expr, $sigmoid:expr) => {
+    ($t:ty, $lanes:ident, |$x:ident, $isa:ident| $tanh:expr, $sigmoid:expr, $exp:expr) => {
         impl Float for $t {
             type Lanes<I: Isa> = I::$lanes;
             const ZERO: Self = 0.0;
+            const LEAST: Self = Self::NEG_INFINITY;
 
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
@@ -165,6 +176,26 @@ macro_rules! float {
             }
 
             #[inline(always)]
+            fn sub(a: Self, b: Self) -> Self {
+                a - b
+            }
+
+            #[inline(always)]
+            fn div(a: Self, b: Self) -> Self {
+                a / b
+            }
+
+            #[inline(always)]
+            fn rsqrt(x: Self) -> Self {
+                1.0 / x.sqrt()
+            }
+
+            #[inline(always)]
+            fn exp<$isa: Isa>($x: Self) -> Self {
+                $exp
+            }
+
+            #[inline(always)]
             fn relu(x: Self) -> Self {
                 if x.is_nan() || x > 0.0 { x } else { 0.0 }
             }
@@ -182,8 +213,14 @@ macro_rules! float {
     };
 }
 
-float!(f32, F32, |x, I| crate::elementary::tanh::<I>(x), crate::elementary::sigmoid::<I>(x));
-float!(f64, F64, |x, I| x.tanh(), 1.0 / (1.0 + (-x).exp()));
+float!(
+    f32,
+    F32,
+    |x, I| crate::elementary::tanh::<I>(x),
+    crate::elementary::sigmoid::<I>(x),
+    crate::elementary::exp::<I>(x)
+);
+float!(f64, F64, |x, I| x.tanh(), 1.0 / (1.0 + (-x).exp()), x.exp());
 
 /// A vector of `N` floats.
 pub(crate) trait Lanes<T>: Copy {

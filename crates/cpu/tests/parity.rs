@@ -179,7 +179,19 @@ impl Numbers {
 }
 
 /// What the fast kernels compute.
-const FAST: &[&str] = &["unary", "binary", "select", "compiled", "matmul", "add_mm", "linear"];
+const FAST: &[&str] = &[
+    "unary",
+    "binary",
+    "select",
+    "compiled",
+    "matmul",
+    "add_mm",
+    "linear",
+    "reduce",
+    "softmax",
+    "layer_norm",
+    "rms_norm",
+];
 
 /// Whether a fast kernel must take the case.
 fn is_fast(primitive: &Primitive, inputs: &[HostTensor]) -> bool {

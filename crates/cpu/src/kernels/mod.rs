@@ -1,9 +1,13 @@
 //! The kernels, by family. A family's file holds its kernels and their rows.
 
+mod fold;
 mod matmul;
 mod movement;
+mod norms;
+mod reduce;
 mod reference;
 mod region;
+mod softmax;
 
 use oneir_runtime::{KernelRow, KernelTable};
 
@@ -18,6 +22,9 @@ pub(crate) fn table(kernels: Kernels) -> KernelTable {
         rows.extend(movement::rows());
         rows.extend(region::rows(level));
         rows.extend(matmul::rows(level));
+        rows.extend(reduce::rows(level));
+        rows.extend(softmax::rows(level));
+        rows.extend(norms::rows(level));
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

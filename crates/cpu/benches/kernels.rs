@@ -112,7 +112,11 @@ fn main() {
     bench.run("gelu chain 16M", Work::Bytes(128.0 * mega), flat, |x| {
         gelu(&x[0]).unwrap_or_else(|e| panic!("{e}"))
     });
-    bench.run("exp 16M", Work::Bytes(128.0 * mega), flat, |x| one(Primitive::Unary(UnaryOp::Exp), x));
+    for op in [UnaryOp::Exp, UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Sigmoid, UnaryOp::Erf, UnaryOp::Sin] {
+        bench.run(&format!("{} 16M", op.name()), Work::Bytes(128.0 * mega), flat, |x| {
+            one(Primitive::Unary(op), x)
+        });
+    }
     bench.run("add 16M", Work::Bytes(192.0 * mega), &[x.clone(), bench.random(f32, &[16 << 20])], |x| {
         one(Primitive::Binary(oneir_ir::BinaryOp::Add), x)
     });

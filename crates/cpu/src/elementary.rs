@@ -25,6 +25,9 @@ const MAGIC: f32 = 12_582_912.0;
 /// As [`MAGIC`], of f64.
 const MAGIC_64: f64 = 6_755_399_441_055_744.0;
 
+/// ln 2 in two parts; the first has 9 bits, so that its multiples are exact.
+const LN_2: [f32; 2] = [355.0 / 512.0, -2.121_944_4e-4];
+
 /// 2^n for n in -126..=127.
 #[inline(always)]
 fn pow2(n: i32) -> f32 {
@@ -40,9 +43,8 @@ pub(crate) fn exp<I: Isa>(x: f32) -> f32 {
     let shifted = f32::fma::<I>(x, std::f32::consts::LOG2_E, MAGIC);
     let n = (shifted.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32);
     let count = shifted - MAGIC;
-    // ln 2 in two parts; the first has 9 bits, so that its multiples are exact.
-    let r = f32::fma::<I>(count, -0.693_359_375, x);
-    let r = f32::fma::<I>(count, 2.121_944_4e-4, r);
+    let r = f32::fma::<I>(count, -LN_2[0], x);
+    let r = f32::fma::<I>(count, -LN_2[1], r);
     let p = poly::<f32, I, 5>(
         r,
         [0.0013951719738543034, 0.008369598537683487, 0.0416661873459816, 0.16666512191295624, 0.5],
@@ -88,9 +90,9 @@ pub(crate) fn log<I: Isa>(x: f32) -> f32 {
             0.3333331048488617,
         ],
     );
-    let tail = f32::fma::<I>(e, -2.121_944_4e-4, f * z * q);
+    let tail = f32::fma::<I>(e, LN_2[1], f * z * q);
     let tail = f32::fma::<I>(z, -0.5, tail);
-    let y = f32::fma::<I>(e, 0.693_359_375, f + tail);
+    let y = f32::fma::<I>(e, LN_2[0], f + tail);
     let y = if x == f32::INFINITY { x } else { y };
     let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
     if x >= 0.0 { y } else { f32::NAN }

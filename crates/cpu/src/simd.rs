@@ -238,8 +238,6 @@ pub(crate) trait Lanes<T>: Copy {
     unsafe fn store(self, to: *mut T);
     /// The same element in every lane.
     fn splat(x: T) -> Self;
-    /// Lane-wise sum.
-    fn add(self, other: Self) -> Self;
     /// Lane-wise self · b + c, rounded once where the instruction set can.
     fn fma(self, b: Self, c: Self) -> Self;
 
@@ -369,11 +367,6 @@ impl<T: Float, const N: usize> Lanes<T> for Array<T, N> {
     }
 
     #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Array(std::array::from_fn(|i| T::add(self.0[i], other.0[i])))
-    }
-
-    #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         Array(std::array::from_fn(|i| T::fma::<Base>(self.0[i], b.0[i], c.0[i])))
     }
@@ -434,7 +427,7 @@ mod x86 {
     }
 
     macro_rules! lanes {
-        ($v:ty, $t:ty, $n:literal, $load:ident, $store:ident, $splat:ident, $add:ident, $fma:ident) => {
+        ($v:ty, $t:ty, $n:literal, $load:ident, $store:ident, $splat:ident, $fma:ident) => {
             impl Lanes<$t> for $v {
                 const N: usize = $n;
 
@@ -458,12 +451,6 @@ mod x86 {
                 }
 
                 #[inline(always)]
-                fn add(self, other: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $add(self, other) }
-                }
-
-                #[inline(always)]
                 fn fma(self, b: Self, c: Self) -> Self {
                     // SAFETY: as above.
                     unsafe { $fma(self, b, c) }
@@ -472,37 +459,10 @@ mod x86 {
         };
     }
 
-    lanes!(__m256, f32, 8, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_add_ps, _mm256_fmadd_ps);
-    lanes!(
-        __m256d,
-        f64,
-        4,
-        _mm256_loadu_pd,
-        _mm256_storeu_pd,
-        _mm256_set1_pd,
-        _mm256_add_pd,
-        _mm256_fmadd_pd
-    );
-    lanes!(
-        __m512,
-        f32,
-        16,
-        _mm512_loadu_ps,
-        _mm512_storeu_ps,
-        _mm512_set1_ps,
-        _mm512_add_ps,
-        _mm512_fmadd_ps
-    );
-    lanes!(
-        __m512d,
-        f64,
-        8,
-        _mm512_loadu_pd,
-        _mm512_storeu_pd,
-        _mm512_set1_pd,
-        _mm512_add_pd,
-        _mm512_fmadd_pd
-    );
+    lanes!(__m256, f32, 8, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_fmadd_ps);
+    lanes!(__m256d, f64, 4, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_fmadd_pd);
+    lanes!(__m512, f32, 16, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps, _mm512_fmadd_ps);
+    lanes!(__m512d, f64, 8, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_fmadd_pd);
 
     impl HalfLanes for __m256 {
         #[inline(always)]

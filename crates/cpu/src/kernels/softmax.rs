@@ -132,28 +132,37 @@ unsafe fn row<E: Stored, I: Isa>(from: *const E, to: *mut E, n: usize) {
     let x = |i: usize| unsafe { *from.add(i) }.widen();
     let top = fold::<Max<E::Wide>>(n, x);
     let mut kept = [E::Wide::ZERO; KEPT];
-    // SAFETY: as the caller promises.
-    let exponentials = |kept: &mut [E::Wide], first: usize| unsafe {
-        for (i, e) in kept.iter_mut().enumerate() {
-            *e = E::Wide::exp::<I>(E::Wide::sub((*from.add(first + i)).widen(), top));
-        }
-    };
     // Sums join block by block, as in one fold over all.
     let mut sum = E::Wide::ZERO;
     for first in (0..n).step_by(KEPT) {
         let kept = &mut kept[..KEPT.min(n - first)];
-        exponentials(kept, first);
+        // SAFETY: as the caller promises.
+        unsafe { exponentials::<E, I>(from.add(first), top, kept) }
         sum = E::Wide::add(sum, fold::<Sum<E::Wide>>(kept.len(), |i| kept[i]));
     }
     for first in (0..n).step_by(KEPT) {
         let kept = &mut kept[..KEPT.min(n - first)];
         if n > KEPT {
-            exponentials(kept, first);
+            // SAFETY: as the caller promises.
+            unsafe { exponentials::<E, I>(from.add(first), top, kept) }
         }
         for (i, &e) in kept.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe { *to.add(first + i) = E::narrow(E::Wide::div(e, sum)) }
         }
+    }
+}
+
+/// e to the x less `top`, of as many elements as there is room for.
+///
+/// # Safety
+/// They can be read.
+#[inline(always)]
+unsafe fn exponentials<E: Stored, I: Isa>(from: *const E, top: E::Wide, out: &mut [E::Wide]) {
+    for (i, e) in out.iter_mut().enumerate() {
+        // SAFETY: as the caller promises.
+        let x = unsafe { *from.add(i) }.widen();
+        *e = E::Wide::exp::<I>(E::Wide::sub(x, top));
     }
 }
 

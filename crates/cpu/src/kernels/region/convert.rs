@@ -3,7 +3,7 @@
 
 use oneir_tensor::DType;
 
-use super::step::{Map1, StepFn, map1, select_of};
+use super::step::{Map1, StepFn, map_in_place, map1, select_of};
 use crate::elementary::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use crate::simd::{Isa, Level};
 
@@ -18,7 +18,10 @@ pub(super) fn in_tile(dtype: DType) -> Option<DType> {
 }
 
 macro_rules! kernel {
-    ($level:expr, $from:ty => $to:ty, |$x:ident| $body:expr) => {{
+    ($level:expr, $from:ty => $to:ty, |$x:ident| $body:expr) => {
+        kernel!($level, map1, $from => $to, |$x| $body)
+    };
+    ($level:expr, $make:ident, $from:ty => $to:ty, |$x:ident| $body:expr) => {{
         struct K;
         impl Map1 for K {
             type A = $from;
@@ -29,7 +32,7 @@ macro_rules! kernel {
                 $body
             }
         }
-        map1::<K>($level)
+        $make::<K>($level)
     }};
 }
 
@@ -98,10 +101,10 @@ pub(super) fn narrow(level: Level, half: DType) -> StepFn {
     }
 }
 
-/// The f32 of a tile rounded to what a half can hold.
+/// The f32 of the target tile, rounded there to what a half can hold.
 pub(super) fn round(level: Level, half: DType) -> StepFn {
     match half {
-        DType::F16 => kernel!(level, f32 => f32, |x| f16_to_f32(f32_to_f16(x))),
-        _ => kernel!(level, f32 => f32, |x| bf16_to_f32(f32_to_bf16(x))),
+        DType::F16 => kernel!(level, map_in_place, f32 => f32, |x| f16_to_f32(f32_to_f16(x))),
+        _ => kernel!(level, map_in_place, f32 => f32, |x| bf16_to_f32(f32_to_bf16(x))),
     }
 }

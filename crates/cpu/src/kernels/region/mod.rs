@@ -127,7 +127,9 @@ struct Program {
 
 /// Room for tiles, aligned for the widest vector.
 #[repr(align(64))]
-struct Room([MaybeUninit<u8>; ROOM_BYTES]);
+struct Room {
+    _bytes: [MaybeUninit<u8>; ROOM_BYTES],
+}
 
 impl Program {
     fn new(level: Level, region: &Region, request: &Request<'_>) -> Option<Program> {
@@ -371,7 +373,7 @@ impl Walk<'_> {
 
     /// Whether an output's step writes it.
     fn direct(&self, k: usize) -> bool {
-        !self.program.outputs[k].copied && !(self.taken && k == 0)
+        !(self.program.outputs[k].copied || self.taken && k == 0)
     }
 
     /// # Safety

@@ -76,6 +76,18 @@ unsafe fn run2<I: Isa, K: Map2>(args: &[*const u8; 3], out: *mut u8, n: usize) {
     }
 }
 
+/// Over one tile: two pointers to it would not make vector code.
+#[inline(always)]
+unsafe fn run_in_place<I: Isa, K: Map1<R = <K as Map1>::A>>(_args: &[*const u8; 3], out: *mut u8, n: usize) {
+    let out = out.cast::<K::A>();
+    // SAFETY: as `StepFn` says.
+    unsafe {
+        for i in 0..n {
+            *out.add(i) = K::eval::<I>(*out.add(i));
+        }
+    }
+}
+
 #[inline(always)]
 unsafe fn run_select<T: Copy>(args: &[*const u8; 3], out: *mut u8, n: usize) {
     let (a, b, out) = (args[1].cast::<T>(), args[2].cast::<T>(), out.cast::<T>());
@@ -121,6 +133,7 @@ macro_rules! stamp {
 
 stamp!(run1 [Map1] map1 base1 avx2_1 avx512_1 [I]);
 stamp!(run2 [Map2] map2 base2 avx2_2 avx512_2 [I]);
+stamp!(run_in_place [Map1<R = <K as Map1>::A>] map_in_place base_in_place avx2_in_place avx512_in_place [I]);
 stamp!(run_select [Copy] select_of base_select avx2_select avx512_select);
 
 /// Makes one [`Map1`] for each arm of a match over functions.

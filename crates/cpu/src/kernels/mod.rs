@@ -8,6 +8,7 @@ mod reduce;
 mod reference;
 mod region;
 mod softmax;
+mod transpose;
 
 use oneir_runtime::{KernelRow, KernelTable};
 

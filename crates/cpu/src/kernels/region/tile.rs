@@ -4,6 +4,8 @@
 use oneir_tensor::Layout;
 use smallvec::SmallVec;
 
+use crate::kernels::transpose::transpose;
+
 /// Rows at least this long are never joined to fill a tile.
 const LONG_ROW: usize = 256;
 
@@ -204,6 +206,12 @@ pub(super) struct Block {
 pub(super) unsafe fn gather_block(size: usize, from: *const u8, block: Block, to: *mut u8) {
     // SAFETY: as the caller promises.
     unsafe {
+        if block.row == 1 {
+            let unit = size as isize;
+            let (from, to) = ((from, block.column * unit), (to, block.columns as isize * unit));
+            transpose(size, (block.rows, block.columns), from, to);
+            return;
+        }
         if block.row.abs() < block.column.abs() && block.row != 0 {
             by_size!(size, gather_across(from, block, to));
             return;

@@ -13,7 +13,7 @@ use crate::graph::{
 
 /// Graphs inside graphs, and definitions inside ops, deeper than this are
 /// refused.
-const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 16;
 
 /// Parses a graph as printed.
 pub(crate) fn read_graph(text: &mut Cursor<'_>) -> Result<TensorGraph, TextError> {

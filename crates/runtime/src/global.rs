@@ -10,8 +10,11 @@ pub struct BackendEntry {
     /// Which comes first when nothing is asked for: the highest.
     pub rank: u32,
     /// Makes the device, or says that it cannot be had here.
-    pub make: fn() -> Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>,
+    pub make: fn() -> Made,
 }
+
+/// A back end and how it plans and runs, or why it cannot be had.
+pub type Made = Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>;
 
 inventory::collect!(BackendEntry);
 

@@ -4,6 +4,7 @@
 mod body;
 mod error;
 mod facts;
+mod function;
 mod op;
 mod region;
 mod step_io;
@@ -14,6 +15,7 @@ use oneir_tensor::{HostTensor, Layout, Shape};
 pub use body::Body;
 pub use error::GraphError;
 pub use facts::{Elem, Fill, Role, Storage, Tensor};
+pub use function::Function;
 pub use op::{Access, Class, Dst, Fused, Op, Operand, Part, RowSel, Span, Strided, Sym, WriteResult};
 pub use region::{Region, RegionStep, StepArg};
 pub use step_io::{QuantFormat, SeqIo, StepIo};

@@ -123,13 +123,14 @@ impl Draft {
     /// Rewrites the operands of an op to what they have turned out to be.
     pub(crate) fn resolve(&mut self, slot: usize) {
         let Some(mut op) = self.slots[slot].take() else { return };
-        for operand in &mut op.operands {
+        let mut covers: SmallVec<[OpId; 2]> = SmallVec::new();
+        each_operand(&mut op, &mut |operand| {
             if let Some(Some(new)) = self.resolved(operand) {
-                let covers = self.absorbed.remove(&operand.tensor).unwrap_or_default();
-                op.covers.extend(covers);
+                covers.extend(self.absorbed.remove(&operand.tensor).unwrap_or_default());
                 *operand = new;
             }
-        }
+        });
+        op.covers.extend(covers);
         self.slots[slot] = Some(op);
     }
 
@@ -353,6 +354,15 @@ impl Draft {
     pub(crate) fn removable(&self, op: &Op) -> bool {
         let effect = matches!(&op.sym, Sym::Prim(p) if p.nature() == Nature::Effect);
         !effect && op.results.iter().all(|r| r.dst == Dst::Own && !self.graph.tensor(r.tensor).observed)
+    }
+}
+
+/// Calls `f` with every operand of an op, and of its definition where it is
+/// fused.
+fn each_operand(op: &mut Op, f: &mut dyn FnMut(&mut Operand)) {
+    op.operands.iter_mut().for_each(&mut *f);
+    if let Sym::Fused(fused) = &mut op.sym {
+        fused.definition.iter_mut().for_each(|part| each_operand(part, f));
     }
 }
 

@@ -1,5 +1,6 @@
 use oneir_ir::Nature;
-use oneir_ir::graph::Sym;
+use oneir_ir::graph::{Access, Op, Sym, TensorId};
+use oneir_tensor::Layout;
 
 use crate::Decision;
 use crate::draft::Draft;
@@ -22,10 +23,20 @@ pub(crate) fn decide(draft: &Draft, slot: usize) -> Option<Decision> {
     let base = draft.graph.layout(&operand);
     let composes = draft.touches.reads(result).iter().all(|&reader| {
         draft.slots[reader as usize].as_ref().is_none_or(|reader| {
-            reader.operands.iter().filter(|o| o.tensor == result).all(|o| {
-                o.access == oneir_ir::graph::Access::Whole || draft.graph.layout(o).over(&base).is_some()
-            })
+            composes(draft, reader, result, &base)
         })
     });
     composes.then_some(Decision::View)
+}
+
+/// Whether an op, and its definition where it is fused, can read a tensor
+/// through one more view.
+fn composes(draft: &Draft, op: &Op, tensor: TensorId, base: &Layout) -> bool {
+    let own = op.operands.iter().filter(|o| o.tensor == tensor).all(|o| {
+        o.access == Access::Whole || draft.graph.layout(o).over(base).is_some()
+    });
+    own && match &op.sym {
+        Sym::Fused(fused) => fused.definition.iter().all(|part| composes(draft, part, tensor, base)),
+        _ => true,
+    }
 }

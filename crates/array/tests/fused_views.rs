@@ -25,3 +25,20 @@ fn a_definition_reads_a_slice_of_a_transpose() {
     assert!(sums.iter().all(|s| (s - 1.0).abs() < 1e-6), "{sums:?}");
     assert!(out[3] > 0.99 && out[7] > 0.99, "{out:?}");
 }
+
+#[test]
+fn a_quotient_of_sums_without_dimensions_is_no_softmax() {
+    let count = |n| Array::add(&Array::arange(n, DType::F32), &Array::scalar(1f32));
+    let (x, y) = (count(4).sum(&[0], false), count(3).sum(&[0], false));
+    assert_eq!(x.divide(&y).item::<f32>().unwrap(), 10.0 / 6.0);
+}
+
+#[test]
+fn packed_results_of_constants_stand_alone() {
+    let x = Array::from_slice(&[1i32, -2, 3], &[3]);
+    let (a, b) = (x.astype(DType::I4), x.negative().astype(DType::I4));
+    oneir_array::eval(&[a.clone(), b.clone()]).unwrap();
+    let ints = |a: &Array| a.to_host().unwrap().values().unwrap().to_ints().unwrap();
+    assert_eq!((ints(&a), ints(&b)), (vec![1, -2, 3], vec![-1, 2, -3]));
+    assert_eq!(b.astype(DType::I32).to_vec::<i32>().unwrap(), [-1, 2, -3]);
+}

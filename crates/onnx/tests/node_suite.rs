@@ -1,9 +1,9 @@
 //! The standard's own cases: every operator that is there gives what the
 //! standard's files say, on every device, traced and eager.
 //!
-//! `ONEIR_ORACLES` names the folder that holds `onnx-1.22.0/node` and
-//! `onnx-1.22.0/simple`, as the wheel of `onnx` holds them under
-//! `onnx/backend/test/data`. `ONEIR_CASES` narrows the run to the cases whose
+//! `ONEIR_ORACLES` names the folder that holds `onnx-1.22.0/node` and, where
+//! they are there too, `simple`, `pytorch-operator` and `pytorch-converted`, as
+//! the wheel of `onnx` holds them under `onnx/backend/test/data`. `ONEIR_CASES` narrows the run to the cases whose
 //! names contain it.
 
 use std::collections::BTreeMap;
@@ -33,6 +33,16 @@ fn node() {
 #[test]
 fn simple() {
     folder("simple");
+}
+
+#[test]
+fn pytorch_operator() {
+    folder("pytorch-operator");
+}
+
+#[test]
+fn pytorch_converted() {
+    folder("pytorch-converted");
 }
 
 /// What came of one case.

@@ -66,8 +66,8 @@ fn cast(call: &Call<'_>, to: ElemType) -> Results {
             power_of_two(&x, mode, saturate)
                 .ok_or_else(|| call.fails(format!("round_mode must be up, down or nearest, found {mode}")))?
         }
-        DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::F8E5M2 | DType::F8E5M2FNUZ if !saturate => {
-            unsaturated(&x, to)
+        DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::F8E5M2 | DType::F8E5M2FNUZ => {
+            to_float8(&x, to, saturate)
         }
         // Integers below a byte wrap, where wider ones saturate.
         DType::I4 | DType::U4 | DType::I2 | DType::U2 if x.dtype().is_float() => {
@@ -75,6 +75,11 @@ fn cast(call: &Call<'_>, to: ElemType) -> Results {
         }
         _ => x.astype(to),
     })
+}
+
+/// Conversion to a float8 or float4 type.
+pub(super) fn to_float8(x: &Array, to: DType, saturate: bool) -> Array {
+    if saturate || to.bits() < 8 { x.astype(to) } else { unsaturated(x, to) }
 }
 
 /// A float8 of each element, with what is past the largest as NaN, or as an

@@ -5,12 +5,15 @@ mod convert;
 mod creation;
 mod elementwise;
 mod indexing;
+mod loss;
 mod ml;
 mod nn;
 mod normalization;
 mod product;
+mod quantize;
 mod random;
 mod reduction;
+mod resize;
 mod shape;
 
 use crate::call::{Call, Results};
@@ -36,12 +39,15 @@ const FAMILIES: &[&[Row]] = &[
     creation::ROWS,
     elementwise::ROWS,
     indexing::ROWS,
+    loss::ROWS,
     ml::ROWS,
     nn::ROWS,
     normalization::ROWS,
     product::ROWS,
+    quantize::ROWS,
     random::ROWS,
     reduction::ROWS,
+    resize::ROWS,
     shape::ROWS,
 ];
 

@@ -45,7 +45,7 @@ fn over_axis(call: &Call<'_>, f: impl Fn(&Array, isize) -> Array) -> Results {
     call.one(f(&x.reshape(&[rows, cols]), 1).reshape(&shape))
 }
 
-fn log_softmax(x: &Array, axis: isize) -> Array {
+pub(super) fn log_softmax(x: &Array, axis: isize) -> Array {
     let dtype = x.dtype();
     let x = if dtype.is_half() { x.astype(DType::F32) } else { x.clone() };
     if x.size() == 0 {

@@ -8,8 +8,8 @@ use oneir_array::{Array, DType};
 use super::convert::dtype_or;
 use super::creation::sizes;
 use super::{Row, row};
-use crate::OnnxError;
 use crate::call::{Call, Results};
+use crate::{AttributeValue, OnnxError};
 
 pub(super) const ROWS: &[Row] = &[
     row!(RandomUniform [1, 22] => |call| {
@@ -37,9 +37,11 @@ pub(super) const ROWS: &[Row] = &[
 
 /// The key of a node's random numbers.
 pub(super) fn key(call: &Call<'_>) -> Result<Array, OnnxError> {
-    let seed = match call.attributes().find_float("seed")? {
-        Some(seed) => u64::from(seed.to_bits()),
-        None => {
+    let seed = match call.attributes().get("seed") {
+        Some(AttributeValue::Float(seed)) => u64::from(seed.to_bits()),
+        // Dropout's is an integer.
+        Some(AttributeValue::Int(seed)) => *seed as u64,
+        _ => {
             let mut hasher = std::hash::DefaultHasher::new();
             call.node.place().to_string().hash(&mut hasher);
             hasher.finish()

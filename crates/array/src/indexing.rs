@@ -1,4 +1,5 @@
 use oneir_ir::primitive::ArgReduceOp;
+pub use oneir_ir::primitive::ScatterReduce;
 use oneir_ir::{Primitive, Value};
 use oneir_tensor::DType;
 
@@ -71,5 +72,68 @@ impl Array {
             let axis = axis_of(axis, x.spec().rank())?;
             Ok(Value::record(Primitive::GatherAxis { axis }, &[x, indices], place)?)
         })
+    }
+}
+
+impl Array {
+    /// For each place of the index arrays, which share a shape and stand for
+    /// `axes` (sorted), the slice of `slice_sizes` that begins there. The
+    /// result's shape is the index arrays' followed by `slice_sizes`. Negative
+    /// indices count from the end.
+    #[track_caller]
+    #[must_use]
+    pub fn gather(&self, indices: &[Array], axes: &[usize], slice_sizes: &[usize]) -> Array {
+        let gather = Primitive::Gather { axes: axes.to_vec(), slice_sizes: slice_sizes.to_vec() };
+        Array::recorded("gather", gather, std::iter::once(self).chain(indices))
+    }
+
+    /// A copy with `updates` where [`Array::gather`] would take slices.
+    #[track_caller]
+    #[must_use]
+    pub fn scatter(
+        &self,
+        indices: &[Array],
+        updates: &Array,
+        axes: &[usize],
+        reduce: ScatterReduce,
+    ) -> Array {
+        let updates = updates.astype(self.dtype());
+        let scatter = Primitive::Scatter { axes: axes.to_vec(), reduce };
+        Array::recorded("scatter", scatter, std::iter::once(self).chain(indices).chain([&updates]))
+    }
+
+    /// A copy with `updates`, of the shape of `indices`, where
+    /// [`Array::take_along_axis`] would take elements.
+    #[track_caller]
+    #[must_use]
+    pub fn scatter_along_axis(
+        &self,
+        indices: &Array,
+        updates: &Array,
+        axis: isize,
+        reduce: ScatterReduce,
+    ) -> Array {
+        Array::build("scatter_along_axis", [self, indices, updates], |[x, indices, updates], place| {
+            let axis = axis_of(axis, x.spec().rank())?;
+            let updates = converted(updates, x.spec().dtype, &place)?;
+            Ok(Value::record(Primitive::ScatterAxis { axis, reduce }, &[x, indices, &updates], place)?)
+        })
+    }
+
+    /// Records a primitive on any number of operands.
+    #[track_caller]
+    fn recorded<'a>(
+        op: &'static str,
+        primitive: Primitive,
+        operands: impl Iterator<Item = &'a Array>,
+    ) -> Array {
+        let mut values = Vec::new();
+        for operand in operands {
+            match operand.value() {
+                Ok(value) => values.push(value),
+                Err(_) => return operand.clone(),
+            }
+        }
+        Array::build(op, [], |[], place| Ok(Value::record(primitive, &values, place)?))
     }
 }

@@ -140,6 +140,37 @@ impl Array {
         })
     }
 
+    /// The bytes read as another dtype; where element sizes differ, the last
+    /// dimension scales.
+    #[track_caller]
+    #[must_use]
+    pub fn view(&self, dtype: DType) -> Array {
+        Array::primitive("view", Primitive::View(dtype), [self])
+    }
+
+    /// The items of each of `axes` in reverse order.
+    #[track_caller]
+    #[must_use]
+    pub fn flip(&self, axes: &[isize]) -> Array {
+        Array::build("flip", [self], |[x], place| {
+            let shape = &x.spec().shape;
+            let (mut start, mut step) = (vec![0; shape.rank()], vec![1; shape.rank()]);
+            for axis in axes_of(axes, shape.rank())? {
+                (start[axis], step[axis]) = (shape[axis].saturating_sub(1), -1);
+            }
+            let flip = Primitive::Slice { start, step, len: shape.to_vec() };
+            Ok(Value::record(flip, &[x], place)?)
+        })
+    }
+
+    /// Arrays of one shape joined along a new axis.
+    #[track_caller]
+    #[must_use]
+    pub fn stack(arrays: &[Array], axis: isize) -> Array {
+        let wide: Vec<Array> = arrays.iter().map(|a| a.expand_dims(&[axis])).collect();
+        Array::concatenate(&wide, axis)
+    }
+
     /// The input unchanged, through which no gradient flows.
     #[track_caller]
     #[must_use]

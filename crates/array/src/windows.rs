@@ -50,6 +50,23 @@ impl Array {
         Array::primitive("convolve", primitive, [self, kernels])
     }
 
+    /// `[N, C, …]` spread over the result that, convolved with the same kernels
+    /// `[C, O / groups, …]` and geometry, has this array's shape. Padding is cut
+    /// off; `more` places are added after each dimension.
+    #[track_caller]
+    #[must_use]
+    pub fn convolve_transposed(&self, kernels: &Array, geometry: &Convolution, more: &[usize]) -> Array {
+        let primitive = Primitive::TransposedConvolution {
+            strides: geometry.strides.clone(),
+            low: geometry.padding.iter().map(|p| p.0).collect(),
+            high: geometry.padding.iter().map(|p| p.1).collect(),
+            dilations: geometry.dilations.clone(),
+            output_padding: more.to_vec(),
+            groups: geometry.groups,
+        };
+        Array::primitive("convolve_transposed", primitive, [self, kernels])
+    }
+
     /// The reduction of each window over all dimensions. Padding counts as no
     /// element: it never is an extreme and adds nothing to a sum.
     #[track_caller]

@@ -130,6 +130,21 @@ impl Call<'_> {
             .ok_or_else(|| self.fails(format!("input {i} must hold integers, found {}", host.dtype())))
     }
 
+    /// Input `i` as one number on the host.
+    pub(crate) fn number(&self, i: usize) -> Result<f64, OnnxError> {
+        let host = self.host(i)?;
+        let values = host.values().map_err(|e| self.fails(e.to_string()))?.to_floats();
+        match values[..] {
+            [one] => Ok(one),
+            _ => Err(self.fails(format!("input {i} must be one number, found {}", values.len()))),
+        }
+    }
+
+    /// Whether output `i` is asked for.
+    pub(crate) fn asked(&self, i: usize) -> bool {
+        self.node.outputs.get(i).is_some_and(|name| !name.is_empty())
+    }
+
     /// Integers from an attribute before a version, from input `i` after it.
     pub(crate) fn ints_moved(
         &self,

@@ -8,8 +8,8 @@ use oneir_runtime::Profile;
 
 use crate::call::Looking;
 use crate::error::OnnxError;
-use crate::file::{Dim, OnnxFile, ValueInfo};
-use crate::term::Term;
+use crate::file::{Dim, ElemType, OnnxFile, ValueInfo, ValueType};
+use crate::term::{Strings, Term};
 use crate::trace::{Environment, Stop, check_operators, nodes, stored};
 
 /// Programs kept for input shapes seen, and continuations for values read.
@@ -37,7 +37,16 @@ const MAX_BRANCHES: usize = 64;
 pub struct Model {
     file: OnnxFile,
     constants: Environment,
-    parts: Mutex<HashMap<Vec<Spec>, Arc<Part>>>,
+    parts: Mutex<HashMap<Vec<InputForm>, Arc<Part>>>,
+}
+
+/// What a trace depends on in an input: all but the elements of arrays.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum InputForm {
+    Array(Spec),
+    Strings(Strings),
+    Sequence(Vec<InputForm>),
+    Optional(Option<Box<InputForm>>),
 }
 
 /// One graph of a model between breaks.
@@ -110,7 +119,10 @@ impl Model {
     /// # Errors
     /// When an input is missing, unknown or of another type; when a node
     /// cannot be computed.
-    pub fn call(&self, inputs: &[(&str, Array)]) -> Result<Vec<(String, Term)>, OnnxError> {
+    pub fn call<T: Into<Term> + Clone>(
+        &self,
+        inputs: &[(&str, T)],
+    ) -> Result<Vec<(String, Term)>, OnnxError> {
         let device =
             oneir_runtime::Runtime::global().default_device().map_err(oneir_array::ArrayError::from)?;
         self.call_on(&device, inputs)
@@ -120,10 +132,10 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::call`].
-    pub fn call_on(
+    pub fn call_on<T: Into<Term> + Clone>(
         &self,
         device: &Device,
-        inputs: &[(&str, Array)],
+        inputs: &[(&str, T)],
     ) -> Result<Vec<(String, Term)>, OnnxError> {
         self.call_with(device, inputs, None)
     }
@@ -132,15 +144,18 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::call`].
-    pub fn call_with(
+    pub fn call_with<T: Into<Term> + Clone>(
         &self,
         device: &Device,
-        inputs: &[(&str, Array)],
+        inputs: &[(&str, T)],
         mut profile: Option<&mut Profile>,
     ) -> Result<Vec<(String, Term)>, OnnxError> {
         let inputs = self.ordered(inputs)?;
         let mut part = self.part(&inputs)?;
-        let mut arguments = inputs;
+        let mut arguments = Vec::new();
+        for mut input in inputs {
+            input.arrays_mut(&mut |array| arguments.push(array.clone()));
+        }
         loop {
             let results = part.traced.call_with(device, &arguments, profile.as_deref_mut())?;
             match &part.next {
@@ -177,11 +192,15 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::call`].
-    pub fn eager(&self, device: &Device, inputs: &[(&str, Array)]) -> Result<Vec<(String, Term)>, OnnxError> {
+    pub fn eager<T: Into<Term> + Clone>(
+        &self,
+        device: &Device,
+        inputs: &[(&str, T)],
+    ) -> Result<Vec<(String, Term)>, OnnxError> {
         let inputs = self.ordered(inputs)?;
         let mut environment = self.constants.clone();
-        for (info, array) in self.inputs().iter().zip(inputs) {
-            environment.insert(info.name.clone(), Term::Array(array));
+        for (info, term) in self.inputs().iter().zip(inputs) {
+            environment.insert(info.name.clone(), term);
         }
         if let Some(stop) = nodes(&self.file, &mut environment, 0, &Looking::Eager(device.clone()))? {
             return Err(stop.why);
@@ -202,7 +221,7 @@ impl Model {
     }
 
     /// The given inputs in the model's order, checked against what it declares.
-    fn ordered(&self, given: &[(&str, Array)]) -> Result<Vec<Array>, OnnxError> {
+    fn ordered<T: Into<Term> + Clone>(&self, given: &[(&str, T)]) -> Result<Vec<Term>, OnnxError> {
         let expected = self.inputs();
         let wrong = |problem: String| OnnxError::Inputs {
             expected: expected.iter().map(|v| format!("`{}`: {}", v.name, v.ty)).collect(),
@@ -211,31 +230,36 @@ impl Model {
         if let Some((name, _)) = given.iter().find(|(name, _)| !expected.iter().any(|v| v.name == *name)) {
             return Err(wrong(format!("`{name}` is none of them")));
         }
-        let mut arrays = Vec::with_capacity(expected.len());
+        let mut terms = Vec::with_capacity(expected.len());
         for info in &expected {
             let mut found = given.iter().filter(|(name, _)| *name == info.name);
-            let Some((_, array)) = found.next() else {
+            let Some((_, term)) = found.next() else {
                 return Err(wrong(format!("`{}` is missing", info.name)));
             };
             if found.next().is_some() {
                 return Err(wrong(format!("`{}` is given twice", info.name)));
             }
-            array.check()?;
-            fits(info, array)?;
-            arrays.push(array.clone());
+            let term = argument(term.clone().into());
+            fits(info, &term)?;
+            terms.push(term);
         }
-        Ok(arrays)
+        Ok(terms)
     }
 
-    fn part(&self, inputs: &[Array]) -> Result<Arc<Part>, OnnxError> {
-        let key: Vec<Spec> = inputs.iter().map(|a| Spec::new(a.dtype(), a.shape())).collect();
+    fn part(&self, inputs: &[Term]) -> Result<Arc<Part>, OnnxError> {
+        let key = inputs.iter().map(InputForm::of).collect::<Result<Vec<_>, _>>()?;
         if let Some(part) = self.parts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(part.clone());
         }
-        let arguments: Vec<Array> = key.iter().cloned().map(Traced::argument).collect();
+        let mut arguments = Vec::new();
         let mut environment = self.constants.clone();
-        for (info, argument) in self.inputs().iter().zip(&arguments) {
-            environment.insert(info.name.clone(), Term::Array(argument.clone()));
+        for (info, input) in self.inputs().iter().zip(inputs) {
+            let mut term = input.clone();
+            term.arrays_mut(&mut |array| {
+                *array = Traced::argument(Spec::new(array.dtype(), array.shape()));
+                arguments.push(array.clone());
+            });
+            environment.insert(info.name.clone(), term);
         }
         let part = Arc::new(self.trace_from(environment, arguments, 0)?);
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -366,28 +390,71 @@ impl Part {
     }
 }
 
-fn fits(info: &ValueInfo, array: &Array) -> Result<(), OnnxError> {
-    let wrong = || OnnxError::Input {
-        name: info.name.clone(),
-        expected: info.ty.to_string(),
-        found: format!("{}{}", array.dtype(), array.shape()),
-    };
-    let Some(tensor) = info.ty.tensor() else { return Ok(()) };
-    if tensor.elem.dtype().is_some_and(|dtype| dtype != array.dtype()) {
-        return Err(wrong());
+impl InputForm {
+    fn of(term: &Term) -> Result<InputForm, OnnxError> {
+        Ok(match term {
+            Term::Array(array) => {
+                array.check()?;
+                InputForm::Array(Spec::new(array.dtype(), array.shape()))
+            }
+            Term::Host(value) => InputForm::Array(Spec::new(value.dtype(), value.shape().clone())),
+            Term::Strings(strings) => InputForm::Strings(strings.clone()),
+            Term::Sequence(items) => {
+                InputForm::Sequence(items.iter().map(InputForm::of).collect::<Result<_, _>>()?)
+            }
+            Term::Optional(item) => {
+                InputForm::Optional(item.as_deref().map(InputForm::of).transpose()?.map(Box::new))
+            }
+        })
     }
-    if let Some(dims) = &tensor.dims {
-        let shape = array.shape();
-        // Named sizes do not bind: exporters give one name to two sizes.
-        let agrees = dims.iter().zip(shape.iter()).all(|(dim, &n)| match dim {
-            Dim::Known(size) => *size == n,
-            Dim::Symbol(_) | Dim::Unknown => true,
-        });
-        if dims.len() != shape.rank() || !agrees {
-            return Err(wrong());
+}
+
+/// A term whose tensors of numbers are arrays: what a call is given is not
+/// known while its graph is traced.
+fn argument(term: Term) -> Term {
+    match term {
+        Term::Host(value) => Term::Array(Array::from_host(value)),
+        Term::Sequence(items) => Term::Sequence(items.into_iter().map(argument).collect()),
+        Term::Optional(item) => Term::Optional(item.map(|item| Box::new(argument(*item)))),
+        other => other,
+    }
+}
+
+fn fits(info: &ValueInfo, term: &Term) -> Result<(), OnnxError> {
+    if let Term::Array(array) = term {
+        array.check()?;
+    }
+    if is_of(&info.ty, term) {
+        return Ok(());
+    }
+    Err(OnnxError::Input { name: info.name.clone(), expected: info.ty.to_string(), found: term.describe() })
+}
+
+fn is_of(ty: &ValueType, term: &Term) -> bool {
+    match (ty, term) {
+        (ValueType::Tensor(tensor), Term::Array(_) | Term::Host(_) | Term::Strings(_)) => {
+            let elem = match term.dtype() {
+                Some(dtype) => ElemType::of(dtype),
+                None => ElemType::String,
+            };
+            if tensor.elem != ElemType::Undefined && tensor.elem != elem {
+                return false;
+            }
+            let (Some(dims), Some(shape)) = (&tensor.dims, term.shape()) else { return true };
+            // Named sizes do not bind: exporters give one name to two sizes.
+            let agrees = dims.iter().zip(&shape).all(|(dim, &n)| match dim {
+                Dim::Known(size) => *size == n,
+                Dim::Symbol(_) | Dim::Unknown => true,
+            });
+            dims.len() == shape.len() && agrees
         }
+        (ValueType::Sequence(item), Term::Sequence(items)) => items.iter().all(|term| is_of(item, term)),
+        (ValueType::Optional(item), Term::Optional(term)) => {
+            term.as_deref().is_none_or(|term| is_of(item, term))
+        }
+        (ValueType::Tensor(_) | ValueType::Sequence(_) | ValueType::Optional(_), _) => false,
+        _ => true,
     }
-    Ok(())
 }
 
 impl std::fmt::Debug for Model {

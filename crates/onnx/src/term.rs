@@ -18,7 +18,7 @@ pub enum Term {
 }
 
 /// A tensor of strings: bytes, as a model may hold any.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Strings {
     /// Size of each dimension.
     pub shape: Vec<usize>,

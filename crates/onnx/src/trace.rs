@@ -103,6 +103,9 @@ fn run(
     let inputs: Vec<Option<Term>> = node.inputs.iter().map(|name| environment.get(name).cloned()).collect();
     let known = inputs.iter().flatten().all(Term::is_static);
     let call = Call { node, version, inputs, looking };
+    if operator.moves && call.inputs.iter().flatten().any(|term| matches!(term, Term::Strings(_))) {
+        return moved(operator, call);
+    }
     let mut results = (operator.run)(&call)?;
     let label: Arc<str> = node.place().to_string().into();
     for term in &mut results {
@@ -118,6 +121,58 @@ fn run(
         }
     }
     Ok(results)
+}
+
+/// An operator that moves or compares elements, on strings: it is given a
+/// number for each string, equal ones for equal strings, and what it moves is
+/// read back.
+fn moved(operator: &ops::Row, mut call: Call<'_>) -> Result<Vec<Term>, OnnxError> {
+    let mut numbers: HashMap<Vec<u8>, u64> = HashMap::new();
+    let mut strings: Vec<Vec<u8>> = vec![Vec::new()];
+    numbers.insert(Vec::new(), 0);
+    for i in 0..call.inputs.len() {
+        let term = match &call.inputs[i] {
+            Some(Term::Strings(found)) => {
+                let mut all = Vec::with_capacity(found.values.len());
+                for value in &found.values {
+                    let number = *numbers.entry(value.clone()).or_insert(strings.len() as u64);
+                    if number == strings.len() as u64 {
+                        strings.push(value.clone());
+                    }
+                    all.push(number);
+                }
+                HostTensor::from_slice(&found.shape, &all).map_err(|e| call.fails(e.to_string()))?
+            }
+            // Strings are known while tracing, so all that places them must be.
+            Some(Term::Array(_)) => call.host(i)?,
+            _ => continue,
+        };
+        call.inputs[i] = Some(Term::Host(term));
+    }
+    let results = (operator.run)(&call)?;
+    let mut back = Vec::with_capacity(results.len());
+    for term in results {
+        let host = match &term {
+            Term::Host(value) => value.clone(),
+            Term::Array(array) => {
+                call.checked(array)?;
+                match folded(array).map_err(|e| call.fails(e.to_string()))? {
+                    Some(value) => value,
+                    None => return Err(call.fails("strings must be known while tracing")),
+                }
+            }
+            _ => return Err(call.fails("strings cannot be used here")),
+        };
+        // Only the numbers of strings are u64 here.
+        if host.dtype() != oneir_array::DType::U64 {
+            back.push(Term::Host(host));
+            continue;
+        }
+        let numbers = host.to_vec::<u64>().map_err(|e| call.fails(e.to_string()))?;
+        let values = numbers.iter().map(|&n| strings.get(n as usize).cloned().unwrap_or_default()).collect();
+        back.push(Term::Strings(Strings { shape: host.shape().to_vec(), values }));
+    }
+    Ok(back)
 }
 
 fn folded(array: &Array) -> Result<Option<HostTensor>, oneir_array::ArrayError> {

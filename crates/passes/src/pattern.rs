@@ -2,7 +2,7 @@
 
 use oneir_ir::fast::{FastOp, Probe};
 use oneir_ir::graph::{Class, Dst, Op, Operand, Role, Sym, TensorGraph, TensorId};
-use oneir_ir::{Leaves, Primitive, Spec, Value, lift};
+use oneir_ir::{Leaves, Place, Primitive, Spec, Value, lift};
 use oneir_tensor::Layout;
 use rustc_hash::FxHashMap;
 
@@ -27,6 +27,11 @@ impl Patterns {
     fn of(&mut self, class: &FastOp, specs: &[Spec]) -> &[Pattern] {
         self.0.entry((class.clone(), specs.to_vec())).or_insert_with(|| {
             let inputs: Vec<Value> = specs.iter().cloned().map(Value::placeholder).collect();
+            // A candidate is a guess: its definition may only be asked for specs that fit.
+            let whole = Primitive::Fast(class.clone());
+            if Value::record(whole, &inputs.iter().collect::<Vec<_>>(), Place::Internal).is_err() {
+                return Vec::new();
+            }
             let Ok(spellings) = class.spellings(&inputs) else { return Vec::new() };
             spellings.iter().filter_map(|output| Pattern::new(&inputs, output)).collect()
         })

@@ -140,6 +140,16 @@ fn run_plan(
             let place = &bound[output.buffer.at()];
             let dtype = plan.graph.tensor(id).dtype;
             let mut layout = output.layout.clone();
+            if dtype.size().is_none() && place.memory.len() != plan.buffers[output.buffer.at()].bytes {
+                // Packed elements cannot begin inside a memory that others share.
+                let bytes = backend.download(place, plan.buffers[output.buffer.at()].bytes)?;
+                return Ok(Evaluated {
+                    device: device.clone(),
+                    memory: backend.adopt(&bytes)?,
+                    dtype,
+                    layout,
+                });
+            }
             // Kept results share one memory: their place in it is theirs.
             layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
             Ok(Evaluated { device: device.clone(), memory: place.memory.clone(), dtype, layout })

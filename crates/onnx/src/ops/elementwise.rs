@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(And [1, 7] => binary!(logical_and)),
     row!(Or [1, 7] => binary!(logical_or)),
     row!(Xor [1, 7] => binary!(not_equal)),
-    row!(Equal [1, 7, 11, 13, 19] => binary!(equal)),
+    row!(moves Equal [1, 7, 11, 13, 19] => binary!(equal)),
     row!(Less [1, 7, 9, 13] => binary!(less)),
     row!(LessOrEqual [12, 16] => binary!(less_equal)),
     row!(Greater [1, 7, 9, 13] => binary!(greater)),
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(Min [1, 6, 8, 12, 13] => |call| fold(call, Array::minimum)),
     row!(Sum [1, 6, 8, 13] => |call| fold(call, Array::add)),
     row!(Mean [1, 6, 8, 13] => mean),
-    row!(Where [9, 16] => |call| call.one(call.array(0)?.select(&call.array(1)?, &call.array(2)?))),
+    row!(moves Where [9, 16] => |call| call.one(call.array(0)?.select(&call.array(1)?, &call.array(2)?))),
     row!(Clip [1, 6, 11, 12, 13] => clip),
     row!(Relu [1, 6, 13, 14] => |call| {
         let x = call.array(0)?;
@@ -103,6 +103,11 @@ pub(super) const ROWS: &[Row] = &[
         call.one(&x * soft.tanh())
     }),
     row!(Gelu [20] => gelu),
+    row!(Swish [24] => |call| {
+        let x = call.array(0)?;
+        let alpha = call.attributes().float_or("alpha", 1.0)?;
+        call.one(&x * (&x * alpha).sigmoid())
+    }),
     row!(IsInf [10, 20] => is_inf),
     row!(Shrink [9] => shrink),
 ];

@@ -4,10 +4,16 @@
 mod convert;
 mod creation;
 mod elementwise;
+mod indexing;
+mod loss;
 mod ml;
 mod nn;
+mod normalization;
 mod product;
+mod quantize;
+mod random;
 mod reduction;
+mod resize;
 mod shape;
 
 use crate::call::{Call, Results};
@@ -20,6 +26,9 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// The versions at which it was defined anew; the first is where it began.
     pub(crate) since: &'static [i64],
+    /// Whether it only moves or compares elements, so that strings may stand
+    /// where numbers do.
+    pub(crate) moves: bool,
     /// Computes it.
     pub(crate) run: fn(&Call<'_>) -> Results,
 }
@@ -29,10 +38,16 @@ const FAMILIES: &[&[Row]] = &[
     convert::ROWS,
     creation::ROWS,
     elementwise::ROWS,
+    indexing::ROWS,
+    loss::ROWS,
     ml::ROWS,
     nn::ROWS,
+    normalization::ROWS,
     product::ROWS,
+    quantize::ROWS,
+    random::ROWS,
     reduction::ROWS,
+    resize::ROWS,
     shape::ROWS,
 ];
 
@@ -48,13 +63,16 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str, &'static
     FAMILIES.iter().flat_map(|rows| rows.iter()).map(|row| (row.domain, row.name, row.since))
 }
 
-/// A row of the standard domain.
+/// A row, of the standard domain where none is named.
 macro_rules! row {
+    (moves $name:ident $since:expr => $run:expr) => {
+        $crate::ops::Row { domain: "", name: stringify!($name), since: &$since, moves: true, run: $run }
+    };
     ($name:ident $since:expr => $run:expr) => {
-        $crate::ops::Row { domain: "", name: stringify!($name), since: &$since, run: $run }
+        row!("" $name $since => $run)
     };
     ($domain:literal $name:ident $since:expr => $run:expr) => {
-        $crate::ops::Row { domain: $domain, name: stringify!($name), since: &$since, run: $run }
+        $crate::ops::Row { domain: $domain, name: stringify!($name), since: &$since, moves: false, run: $run }
     };
 }
 use row;

@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Integer products are computed in f64 where that is exact enough, and
 /// rounded back.
-fn whole(a: &Array, b: &Array, f: impl Fn(&Array, &Array) -> Array) -> Array {
+pub(super) fn whole(a: &Array, b: &Array, f: impl Fn(&Array, &Array) -> Array) -> Array {
     let dtype = a.dtype();
     if dtype.is_inexact() {
         return f(a, b);

@@ -10,22 +10,20 @@ use crate::call::{Call, Results};
 pub(super) const ROWS: &[Row] = &[
     row!(Shape [1, 13, 15, 19, 21, 23, 24, 25] => shape),
     row!(Size [1, 13, 19, 21, 23, 24, 25] => size),
-    row!(Reshape [1, 5, 13, 14, 19, 21, 23, 24, 25] => reshape),
-    row!(Flatten [1, 9, 11, 13, 21, 23, 24, 25] => flatten),
-    row!(Squeeze [1, 11, 13, 21, 23, 24, 25] => squeeze),
-    row!(Unsqueeze [1, 11, 13, 21, 23, 24, 25] => unsqueeze),
-    row!(Transpose [1, 13, 21, 23, 24, 25] => transpose),
-    row!(Expand [8, 13] => expand),
-    row!(Concat [1, 4, 11, 13] => concat),
-    row!(Slice [1, 10, 11, 13] => slice),
-    row!(Split [1, 2, 11, 13, 18] => split),
-    row!(Gather [1, 11, 13] => gather),
-    row!(GatherElements [11, 13] => |call| {
-        let axis = call.attributes().int_or("axis", 0)?;
-        call.one(call.array(0)?.take_along_axis(&call.array(1)?, axis as isize))
-    }),
-    row!(Tile [6, 13] => tile),
-    row!(Pad [1, 2, 11, 13, 18, 19, 21, 23, 24, 25] => pad),
+    row!(moves Reshape [1, 5, 13, 14, 19, 21, 23, 24, 25] => reshape),
+    row!(moves Flatten [1, 9, 11, 13, 21, 23, 24, 25] => flatten),
+    row!(moves Squeeze [1, 11, 13, 21, 23, 24, 25] => squeeze),
+    row!(moves Unsqueeze [1, 11, 13, 21, 23, 24, 25] => unsqueeze),
+    row!(moves Transpose [1, 13, 21, 23, 24, 25] => transpose),
+    row!(moves Expand [8, 13] => expand),
+    row!(moves Concat [1, 4, 11, 13] => concat),
+    row!(moves Slice [1, 10, 11, 13] => slice),
+    row!(moves Split [1, 2, 11, 13, 18] => split),
+    row!(moves Tile [1, 6, 13] => tile),
+    row!(DepthToSpace [1, 11, 13] => depth_to_space),
+    row!(SpaceToDepth [1, 13] => space_to_depth),
+    row!(moves CenterCropPad [18] => center_crop_pad),
+    row!(moves Pad [1, 2, 11, 13, 18, 19, 21, 23, 24, 25] => pad),
 ];
 
 fn host(call: &Call<'_>, values: &[i64], shape: &[usize]) -> Results {
@@ -226,26 +224,18 @@ fn split(call: &Call<'_>) -> Results {
     Ok(out)
 }
 
-fn gather(call: &Call<'_>) -> Results {
-    let axis = call.attributes().int_or("axis", 0)?;
-    if let Term::Strings(_) = call.term(0)? {
-        return Err(call.fails("gathering strings is not implemented"));
-    }
-    let (x, indices) = (call.array(0)?, call.array(1)?);
-    let axis = call.axis(axis, x.ndim())?;
-    if let Term::Host(_) = call.term(1)? {
-        let size = x.shape()[axis] as i64;
-        if let Some(bad) = call.ints(1)?.iter().find(|&&i| i < -size || i >= size) {
-            return Err(call.fails(format!("index {bad} is out of range for an axis of {size}")));
-        }
-    }
-    call.one(x.take(&indices, axis as isize))
-}
-
 fn tile(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
-    let repeats = sizes(call, &call.ints(1)?)?;
     let shape = x.shape();
+    let repeats = if call.version < 6 {
+        // Version 1 repeats one axis.
+        let axis = call.axis(call.number(2)? as i64, shape.rank())?;
+        let mut repeats = vec![1; shape.rank()];
+        repeats[axis] = sizes(call, &[call.number(1)? as i64])?[0];
+        repeats
+    } else {
+        sizes(call, &call.ints(1)?)?
+    };
     if repeats.len() != shape.rank() {
         return Err(call.fails(format!("{} repeats for {} dimensions", repeats.len(), shape.rank())));
     }
@@ -307,4 +297,59 @@ fn pad(call: &Call<'_>) -> Results {
         other => return Err(call.fails(format!("mode {other} is not known"))),
     };
     call.one(x.pad_from_itself(&padding, mode))
+}
+
+/// Batch, channels, rows and columns of an image, and the edge of its blocks.
+fn blocks(call: &Call<'_>, x: &Array) -> Result<([isize; 4], isize), crate::OnnxError> {
+    let [n, c, h, w] = x.shape()[..] else { return Err(call.fails("the input must have 4 dimensions")) };
+    let block = call.attributes().int("blocksize")?;
+    let block = isize::try_from(block).ok().filter(|&b| b > 0);
+    let block = block.ok_or_else(|| call.fails("blocksize must be positive"))?;
+    Ok(([n as isize, c as isize, h as isize, w as isize], block))
+}
+
+fn depth_to_space(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let ([n, c, h, w], b) = blocks(call, &x)?;
+    let depth = c / (b * b);
+    let out = match call.attributes().string_or("mode", "DCR")? {
+        "DCR" => x.reshape(&[n, b, b, depth, h, w]).transpose(&[0, 3, 4, 1, 5, 2]),
+        "CRD" => x.reshape(&[n, depth, b, b, h, w]).transpose(&[0, 1, 4, 2, 5, 3]),
+        other => return Err(call.fails(format!("mode must be DCR or CRD, found {other}"))),
+    };
+    call.one(out.reshape(&[n, depth, h * b, w * b]))
+}
+
+fn space_to_depth(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let ([n, c, h, w], b) = blocks(call, &x)?;
+    let split = x.reshape(&[n, c, h / b, b, w / b, b]);
+    call.one(split.transpose(&[0, 3, 5, 1, 2, 4]).reshape(&[n, c * b * b, h / b, w / b]))
+}
+
+/// Cut or padded with zeros at both ends to a given size; where that is uneven,
+/// the end has one more.
+fn center_crop_pad(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let rank = x.ndim();
+    let wanted = sizes(call, &call.ints(1)?)?;
+    let axes: Vec<usize> = match call.attributes().find_ints("axes")? {
+        Some(axes) => axes.iter().map(|&a| call.axis(a, rank)).collect::<Result<_, _>>()?,
+        None => (0..rank).collect(),
+    };
+    if axes.len() != wanted.len() {
+        return Err(call.fails(format!("{} sizes for {} axes", wanted.len(), axes.len())));
+    }
+    let (mut start, mut len, mut padding) = (vec![0; rank], x.shape().to_vec(), vec![(0, 0); rank]);
+    for (&axis, &wanted) in axes.iter().zip(&wanted) {
+        let size = len[axis];
+        if wanted < size {
+            (start[axis], len[axis]) = ((size - wanted) / 2, wanted);
+        } else {
+            let more = wanted - size;
+            padding[axis] = (more / 2, more - more / 2);
+        }
+    }
+    let cut = x.slice(&start, &vec![1; rank], &len);
+    call.one(cut.pad_with(&padding, &Array::full(&[], 0.0, x.dtype())))
 }

@@ -3,6 +3,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{Backend, Device, DeviceOptions, RuntimeError};
 
+/// A back end as an entry makes it, or why it cannot be had here.
+pub type Made = Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>;
+
 /// A back end that a program brings by linking it.
 pub struct BackendEntry {
     /// The device's name.

@@ -126,7 +126,7 @@ fn trace(file: OnnxFile, shapes: &BTreeMap<&str, &[usize]>) -> Result<TracedMode
 
 fn optimised(lifted: &TensorGraph, device: &Device, last: &str) -> Result<TensorGraph, String> {
     let options = Options { fusion: device.options().fusion };
-    optimise_until(lifted, &options, last).map(|(graph, _)| graph).map_err(|e| e.to_string())
+    optimise_until(lifted.clone(), &options, last).map(|(graph, _)| graph).map_err(|e| e.to_string())
 }
 
 fn file_facts(file: &OnnxFile) -> FileFacts {

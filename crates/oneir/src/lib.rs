@@ -79,3 +79,8 @@ pub use oneir_tensor as tensor;
 pub use oneir_array::{Array, ArrayError, eval, eval_on};
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
+
+/// The examples of the README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

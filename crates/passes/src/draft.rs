@@ -78,25 +78,14 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn new(lifted: &TensorGraph) -> Draft {
-        let touches = lifted.touches();
-        let graph = TensorGraph {
-            name: lifted.name.clone(),
-            tensors: lifted.tensors.clone(),
-            ops: Vec::new(),
-            inputs: lifted.inputs.clone(),
-            outputs: lifted.outputs.clone(),
-            lifted: lifted.lifted,
-            dead: lifted.dead.clone(),
-            folded: lifted.folded.clone(),
-            step: lifted.step.clone(),
-        };
+    pub(crate) fn new(mut graph: TensorGraph) -> Draft {
+        let touches = graph.touches();
+        let slots = std::mem::take(&mut graph.ops).into_iter().map(Some).collect();
         let alias = vec![None; graph.tensors.len()];
         let mut is_output = vec![false; graph.tensors.len()];
         for &output in &graph.outputs {
             is_output[output.at()] = true;
         }
-        let slots = lifted.ops.iter().cloned().map(Some).collect();
         Draft {
             graph,
             slots,

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use oneir_ir::graph::TensorGraph;
@@ -109,15 +110,15 @@ impl Cache {
 /// The optimised graph, by a recipe where one fits, and the new recipe where
 /// none did.
 pub(crate) fn optimised(
-    lifted: &TensorGraph,
+    lifted: Cow<'_, TensorGraph>,
     options: &Options,
     recipes: &Recipes,
 ) -> Result<(TensorGraph, Option<Recipe>), RuntimeError> {
     for recipe in recipes {
-        if let Some(graph) = replay(lifted, recipe)? {
+        if let Some(graph) = replay(&lifted, recipe)? {
             return Ok((graph, None));
         }
     }
-    let (graph, recipe) = optimise(lifted, options)?;
+    let (graph, recipe) = optimise(lifted.into_owned(), options)?;
     Ok((graph, Some(recipe)))
 }

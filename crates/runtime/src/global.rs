@@ -16,9 +16,6 @@ pub struct BackendEntry {
     pub make: fn() -> Made,
 }
 
-/// A back end and how it plans and runs, or why it cannot be had.
-pub type Made = Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>;
-
 inventory::collect!(BackendEntry);
 
 /// The devices of the process, made when first asked for. The one global.

@@ -42,7 +42,7 @@ fn every_graph_is_a_function() {
             })
             .collect();
         replays(&graph, &inputs);
-        let (after, _) = optimise_until(&graph, &Options::default(), "dead").unwrap();
+        let (after, _) = optimise_until(graph.clone(), &Options::default(), "dead").unwrap();
         replays(&after, &inputs);
     }
 }
@@ -52,7 +52,7 @@ fn read(text: &str) -> TensorGraph {
     verify::graph(&graph).unwrap();
     assert_eq!(graph.to_string().parse::<TensorGraph>().as_ref(), Ok(&graph));
     for pass in PASSES {
-        let (after, _) = optimise_until(&graph, &Options::default(), pass).unwrap();
+        let (after, _) = optimise_until(graph.clone(), &Options::default(), pass).unwrap();
         verify::graph(&after).unwrap_or_else(|e| panic!("after {pass}: {e}\n{after}"));
     }
     graph

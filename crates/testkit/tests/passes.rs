@@ -17,7 +17,7 @@ fn verified(lifted: &TensorGraph, inputs: &[HostTensor]) {
     verify::graph(lifted).unwrap_or_else(|e| panic!("lifted: {e}\n{lifted}"));
     for fusion in [true, false] {
         for pass in PASSES {
-            let (graph, recipe) = optimise_until(lifted, &Options { fusion }, pass).unwrap();
+            let (graph, recipe) = optimise_until(lifted.clone(), &Options { fusion }, pass).unwrap();
             let what = || format!("after {pass}, fusion {fusion}\n{lifted}\n{graph}");
             verify::graph(&graph).unwrap_or_else(|e| panic!("{e} {}", what()));
             verify::numeric_on(lifted, &graph, inputs).unwrap_or_else(|e| panic!("{e} {}", what()));
@@ -107,7 +107,7 @@ fn a_broken_pass_is_caught() {
     for seed in 0..200 {
         let (inputs, outputs) = program(seed, 24).unwrap();
         let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap().graph;
-        let (good, _) = optimise_until(&lifted, &Options::default(), "dead").unwrap();
+        let (good, _) = optimise_until(lifted.clone(), &Options::default(), "dead").unwrap();
         if good.ops.is_empty() {
             continue;
         }
@@ -144,7 +144,7 @@ fn classes_are_recognised_by_definition() {
         let inputs: Vec<Value> = specs.iter().cloned().map(Value::placeholder).collect();
         for spelling in class.spellings(&inputs).unwrap() {
             let lifted = lift(&inputs, std::slice::from_ref(&spelling), Leaves::Constants).unwrap();
-            let (graph, _) = optimise_until(&lifted.graph, &Options::default(), "dead").unwrap();
+            let (graph, _) = optimise_until(lifted.graph.clone(), &Options::default(), "dead").unwrap();
             let [op] = &graph.ops[..] else { panic!("{class:?} is not one op:\n{graph}") };
             let Sym::Fused(fused) = &op.sym else { panic!("{class:?} was not found:\n{graph}") };
             let Class::Fast(found) = &fused.class else { panic!("{class:?} became a region:\n{graph}") };

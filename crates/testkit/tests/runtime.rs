@@ -63,7 +63,7 @@ fn recipes_replay_on_other_sizes_or_refuse() {
         let w = z.add(&flat).unwrap().broadcast(&[1, 3 * n]).unwrap();
         lift(&[x], &[w], Leaves::Constants).unwrap().graph
     };
-    let (_, recipe) = optimise(&sized(4), &Options::default()).unwrap();
+    let (_, recipe) = optimise(sized(4), &Options::default()).unwrap();
     let mut replayed = 0;
     for n in [0, 1, 2, 3, 5, 64] {
         let lifted = sized(n);
@@ -72,7 +72,7 @@ fn recipes_replay_on_other_sizes_or_refuse() {
                 replayed += 1;
                 graph
             }
-            None => optimise(&lifted, &Options::default()).unwrap().0,
+            None => optimise(lifted.clone(), &Options::default()).unwrap().0,
         };
         verify::graph(&graph).unwrap();
         verify::numeric(&lifted, &graph, n as u64).unwrap();
@@ -201,7 +201,7 @@ fn hostile_texts_are_refused() {
 fn lift_text() -> String {
     let (inputs, outputs) = program(3, 16).unwrap();
     let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap().graph;
-    optimise(&lifted, &Options::default()).unwrap().0.to_string()
+    optimise(lifted.clone(), &Options::default()).unwrap().0.to_string()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 use oneir_ir::graph::Sym;
 use oneir_ir::{Primitive, ReduceOp};
-use oneir_runtime::{Answer, KernelRow, Request};
+use oneir_runtime::{Answer, KernelRow, Numerics, Request};
 use oneir_tensor::{DType, Layout};
 use smallvec::SmallVec;
 
@@ -44,18 +44,15 @@ impl KernelRow for Reduce {
     }
 
     fn can(&self, request: &Request<'_>) -> Answer {
-        let (Sym::Prim(Primitive::Reduce { op, axes }), [x], [result]) =
-            (request.sym, request.operands, request.results)
-        else {
+        let (Sym::Prim(Primitive::Reduce { op, axes }), [x]) = (request.sym, request.operands) else {
             return Answer::No;
         };
         if !request.results_own() || x.dtype.is_complex() || !x.dtype.computes() {
             return Answer::No;
         }
-        let Some(walk) = Walk::new(&x.layout, axes) else {
+        let Some(walk) = Walk::new(&x.layout, axes, request.numerics) else {
             return Answer::Repack([0].into_iter().collect());
         };
-        _ = result;
         choose(self.level, *op, x.dtype, walk)
     }
 }
@@ -81,7 +78,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(layout: &Layout, axes: &[usize]) -> Option<Walk> {
+    fn new(layout: &Layout, axes: &[usize], numerics: Numerics) -> Option<Walk> {
         let mut dims: SmallVec<[(usize, isize, bool); 4]> = SmallVec::new();
         for (axis, (&n, &stride)) in layout.shape.iter().zip(&layout.strides).enumerate() {
             let reduced = axes.contains(&axis);
@@ -118,7 +115,12 @@ impl Walk {
             }
             (false, None) => (1, 1),
         };
-        let part = if units < ENOUGH { (PART / each).max(1).min(items.max(1)) } else { items.max(1) };
+        // Along rows they follow from what is reduced alone.
+        let split = match numerics {
+            Numerics::Exact => along,
+            Numerics::Fast => units < ENOUGH,
+        };
+        let part = if split { (PART / each).max(1).min(items.max(1)) } else { items.max(1) };
         Some(Walk { starts, reduced, lanes, along, parts: items.div_ceil(part).max(1), part })
     }
 

@@ -45,8 +45,8 @@ unsafe fn blocks<T: Copy + Default, const N: usize>(
                     let line_at = from.offset(k as isize * from_stride).add(i * size);
                     *line = line_at.cast::<[T; N]>().read_unaligned();
                 }
-                for k in 0..N {
-                    let line: [T; N] = std::array::from_fn(|l| block[l][k]);
+                let turned: [[T; N]; N] = std::array::from_fn(|k| std::array::from_fn(|l| block[l][k]));
+                for (k, line) in turned.into_iter().enumerate() {
                     to.offset((i + k) as isize * to_stride).cast::<[T; N]>().write_unaligned(line);
                 }
             }

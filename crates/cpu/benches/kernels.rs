@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use oneir_cpu::{CpuBackend, Kernels};
 use oneir_ir::fast::{Activation, FastOp, LayerNorm, Linear, RmsNorm, Softmax};
-use oneir_ir::{Leaves, Place, Primitive, Real, ReduceOp, Spec, UnaryOp, Value, lift};
+use oneir_ir::{Leaves, Place, Primitive, Real, ReduceOp, UnaryOp, Value, lift};
 use oneir_runtime::{Device, DeviceOptions, Evaluated, Numerics};
 use oneir_tensor::{DType, HostTensor, Layout, Values};
 
@@ -171,6 +171,15 @@ fn main() {
             }
         }
     }
+    let w = bench.random(f32, &[4096, 4096]);
+    let tall = [w.clone(), bench.random(f32, &[4096, 1])];
+    bench.run("matvec 4096²×1", Work::Bytes(64.0 * mega), &tall, |x| one(Primitive::Matmul, x));
+    for m in [32, 128] {
+        let rows = [bench.random(f32, &[m, 4096]), w.clone()];
+        let flops = 2.0 * m as f64 * 16.0 * mega;
+        bench.run(&format!("matmul {m}×4096²"), Work::Flops(flops), &rows, |x| one(Primitive::Matmul, x));
+        exact.run_exact(&format!("matmul {m}×4096²"), flops, &rows);
+    }
     let many = [bench.random(f32, &[64, 128, 64]), bench.random(f32, &[64, 64, 128])];
     bench
         .run("matmul 64×128×64×128", Work::Flops(2.0 * 64.0 * mega), &many, |x| one(Primitive::Matmul, x));
@@ -179,7 +188,6 @@ fn main() {
     bench.run("linear relu 512×1024×1024", Work::Flops(1024.0 * mega), &layer, |x| {
         fast(Linear { activation: Activation::Relu }, x)
     });
-    _ = Spec::new(f32, [1]);
 }
 
 impl Bench {

@@ -8,6 +8,7 @@ mod reduce;
 mod reference;
 mod region;
 mod softmax;
+mod starts;
 mod transpose;
 
 use oneir_runtime::{KernelRow, KernelTable};
@@ -16,10 +17,9 @@ use crate::Kernels;
 use crate::simd::Level;
 
 /// The kernel table of a back end: fast rows first, the reference last.
-pub(crate) fn table(kernels: Kernels) -> KernelTable {
+pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
     let mut rows: Vec<Box<dyn KernelRow>> = Vec::new();
     if kernels == Kernels::All {
-        let level = Level::detect();
         rows.extend(movement::rows());
         rows.extend(region::rows(level));
         rows.extend(matmul::rows(level));
@@ -30,3 +30,6 @@ pub(crate) fn table(kernels: Kernels) -> KernelTable {
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)
 }
+
+#[cfg(test)]
+mod level_tests;

@@ -4,10 +4,11 @@ use half::{bf16, f16};
 use oneir_ir::fast::FastOp;
 use oneir_ir::graph::{Class, Sym};
 use oneir_runtime::{Answer, KernelRow, Request};
-use oneir_tensor::{DType, Layout};
+use oneir_tensor::DType;
 use smallvec::SmallVec;
 
 use super::fold::{Sum, fold};
+use super::starts::Starts;
 use crate::launch::{Shared, prepared};
 use crate::simd::{Float, Isa, Level, Stored, Work};
 
@@ -66,10 +67,8 @@ impl KernelRow for Norm {
         }
         let x = &request.operands[0].layout;
         let last = x.rank() - 1;
-        let rows =
-            Layout { offset: x.offset, shape: x.shape[..last].into(), strides: x.strides[..last].into() };
         let weights = request.operands[1..].iter().map(|o| o.layout.offset).collect();
-        let shape = Shape { kind, eps, starts: rows.offsets().collect(), n: x.shape[last], weights };
+        let shape = Shape { kind, eps, starts: Starts::outer(x, last), n: x.shape[last], weights };
         let in_place = x.offset == 0 && x.is_row_contiguous();
         let mut answer = match request.operands[0].dtype {
             DType::F32 => launch::<f32>(self.level, shape),
@@ -89,7 +88,7 @@ struct Shape {
     kind: Kind,
     eps: f64,
     /// Where each row begins, and how long it is.
-    starts: Vec<isize>,
+    starts: Starts,
     n: usize,
     /// Where the weight and the bias begin.
     weights: SmallVec<[isize; 2]>,
@@ -115,7 +114,7 @@ fn launch<E: Stored>(level: Level, shape: Shape) -> Answer {
             Pointers { x: args.read::<E>(0), weight, bias, to: args.write::<E>(0) }
         });
         let grain = (GRAIN / shape.n).max(1);
-        args.threads.for_chunks(shape.starts.len(), grain, |range| {
+        args.threads.for_chunks(shape.starts.count(), grain, |range| {
             level.dispatch(Rows { shape: &shape, pointers: pointers.get(), range });
         });
         Ok(())
@@ -148,7 +147,7 @@ impl<E: Stored> Work for Rows<'_, E> {
         let mut run = [E::Wide::ZERO; RUN];
         for row in range {
             // SAFETY: the row lies inside the operand.
-            let x = unsafe { x.offset(shape.starts[row]) };
+            let x = unsafe { x.offset(shape.starts.at(row)) };
             // SAFETY: as above.
             let at = |i: usize| unsafe { *x.add(i) }.widen();
             let mean = match shape.kind {

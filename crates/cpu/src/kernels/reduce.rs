@@ -6,11 +6,12 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 use oneir_ir::graph::Sym;
 use oneir_ir::{Primitive, ReduceOp};
-use oneir_runtime::{Answer, KernelRow, Request};
+use oneir_runtime::{Answer, KernelRow, Numerics, Request};
 use oneir_tensor::{DType, Layout};
 use smallvec::SmallVec;
 
 use super::fold::{Fold, fold};
+use super::starts::Starts;
 use crate::launch::{Args, Shared, prepared};
 use crate::simd::{Isa, Level, Stored, Work};
 
@@ -43,18 +44,15 @@ impl KernelRow for Reduce {
     }
 
     fn can(&self, request: &Request<'_>) -> Answer {
-        let (Sym::Prim(Primitive::Reduce { op, axes }), [x], [result]) =
-            (request.sym, request.operands, request.results)
-        else {
+        let (Sym::Prim(Primitive::Reduce { op, axes }), [x]) = (request.sym, request.operands) else {
             return Answer::No;
         };
         if !request.results_own() || x.dtype.is_complex() || !x.dtype.computes() {
             return Answer::No;
         }
-        let Some(walk) = Walk::new(&x.layout, axes) else {
+        let Some(walk) = Walk::new(&x.layout, axes, request.numerics) else {
             return Answer::Repack([0].into_iter().collect());
         };
-        _ = result;
         choose(self.level, *op, x.dtype, walk)
     }
 }
@@ -66,7 +64,7 @@ type Dim = (usize, isize);
 #[derive(Debug, Clone)]
 struct Walk {
     /// Where each group of results begins in the operand, in result order.
-    starts: Vec<isize>,
+    starts: Starts,
     /// The reduced dimensions but the lanes, outermost first.
     reduced: SmallVec<[Dim; 4]>,
     /// Elements that lie side by side.
@@ -80,7 +78,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(layout: &Layout, axes: &[usize]) -> Option<Walk> {
+    fn new(layout: &Layout, axes: &[usize], numerics: Numerics) -> Option<Walk> {
         let mut dims: SmallVec<[(usize, isize, bool); 4]> = SmallVec::new();
         for (axis, (&n, &stride)) in layout.shape.iter().zip(&layout.strides).enumerate() {
             let reduced = axes.contains(&axis);
@@ -104,16 +102,11 @@ impl Walk {
             None if dims.iter().all(|d| d.0 == 0) => (1, false),
             _ => return None,
         };
-        let kept: SmallVec<[Dim; 4]> = dims.iter().filter(|d| !d.2).map(|d| (d.0, d.1)).collect();
-        let groups = Layout {
-            offset: layout.offset,
-            shape: kept.iter().map(|d| d.0).collect(),
-            strides: kept.iter().map(|d| d.1).collect(),
-        };
+        let kept = dims.iter().filter(|d| !d.2).map(|d| (d.0, d.1));
+        let starts = Starts::new(layout.offset, kept);
         let reduced: SmallVec<[Dim; 4]> = dims.iter().filter(|d| d.2).map(|d| (d.0, d.1)).collect();
-        let starts: Vec<isize> = groups.offsets().collect();
         // Parts follow from sizes alone, so that sums do not depend on threads.
-        let units = starts.len() * if along { 1 } else { lanes.div_ceil(COLUMNS) };
+        let units = starts.count() * if along { 1 } else { lanes.div_ceil(COLUMNS) };
         let (items, each) = match (along, reduced.first()) {
             (true, None) => (lanes, 1),
             (_, Some(first)) => {
@@ -122,7 +115,12 @@ impl Walk {
             }
             (false, None) => (1, 1),
         };
-        let part = if units < ENOUGH { (PART / each).max(1).min(items.max(1)) } else { items.max(1) };
+        // Along rows they follow from what is reduced alone.
+        let split = match numerics {
+            Numerics::Exact => along,
+            Numerics::Fast => units < ENOUGH,
+        };
+        let part = if split { (PART / each).max(1).min(items.max(1)) } else { items.max(1) };
         Some(Walk { starts, reduced, lanes, along, parts: items.div_ceil(part).max(1), part })
     }
 
@@ -159,7 +157,7 @@ trait Reduction: Fold + Send + Sync + 'static {
 }
 
 fn launch<R: Reduction>(level: Level, walk: Walk) -> Answer {
-    let results = walk.starts.len() * walk.width();
+    let results = walk.starts.count() * walk.width();
     let scratch = if walk.parts > 1 { walk.parts * results * size_of::<R::Value>() } else { 0 };
     let mut answer = prepared("reduce", move |args| {
         // SAFETY: the operand's layout stays inside its buffer, and dtypes are
@@ -175,7 +173,7 @@ fn launch<R: Reduction>(level: Level, walk: Walk) -> Answer {
 /// The operand and the result are what the walk and `R` say.
 unsafe fn run<R: Reduction>(level: Level, walk: &Walk, args: &Args<'_>) {
     let width = walk.width();
-    let results = walk.starts.len() * width;
+    let results = walk.starts.count() * width;
     if results == 0 {
         return;
     }
@@ -187,7 +185,7 @@ unsafe fn run<R: Reduction>(level: Level, walk: &Walk, args: &Args<'_>) {
     let items: usize = walk.reduced.iter().map(|d| d.0).product::<usize>() * walk.lanes.min(COLUMNS);
     let grain = (GRAIN * walk.parts / items.max(1)).max(1);
     // Single rows are reduced many at once.
-    args.threads.for_chunks(walk.starts.len() * blocks * walk.parts, grain, |range| {
+    args.threads.for_chunks(walk.starts.count() * blocks * walk.parts, grain, |range| {
         level.dispatch(Chunk::<R> {
             walk,
             from: pointers.get().0,
@@ -230,7 +228,18 @@ impl<R: Reduction> Work for Chunk<'_, R> {
         let walk = self.walk;
         let width = walk.width();
         let blocks = width.div_ceil(COLUMNS);
-        let results = walk.starts.len() * width;
+        let results = walk.starts.count() * width;
+        if walk.along && walk.parts == 1 {
+            for group in self.range {
+                // SAFETY: the walk stays inside the operand, and each group
+                // has a result of its own.
+                unsafe {
+                    let from = self.from.offset(walk.starts.at(group));
+                    *self.to.add(group) = R::give(along::<R>(from, &walk.reduced, walk.lanes));
+                }
+            }
+            return;
+        }
         let mut sums = [R::START; COLUMNS];
         for unit in self.range.clone() {
             let (part, rest) = (unit % walk.parts, unit / walk.parts);
@@ -241,7 +250,7 @@ impl<R: Reduction> Work for Chunk<'_, R> {
             // SAFETY: the walk stays inside the operand, and each unit writes
             // results of its own.
             unsafe {
-                let from = self.from.offset(walk.starts[group] + start + column as isize);
+                let from = self.from.offset(walk.starts.at(group) + start + column as isize);
                 if walk.along {
                     sums[0] = along::<R>(from, &reduced, lanes);
                 } else {

@@ -5,9 +5,10 @@ use half::{bf16, f16};
 use oneir_ir::fast::FastOp;
 use oneir_ir::graph::{Class, Sym};
 use oneir_runtime::{Answer, KernelRow, Request};
-use oneir_tensor::{DType, Layout};
+use oneir_tensor::DType;
 
 use super::fold::{Fold, Max, Sum, fold};
+use super::starts::Starts;
 use crate::launch::{Shared, prepared};
 use crate::simd::{Float, Isa, Level, Stored, Work};
 
@@ -42,7 +43,7 @@ impl KernelRow for Softmax {
             return Answer::No;
         }
         let axis = softmax.axis;
-        let (outer, rest) = x.layout.shape.split_at(axis);
+        let rest = &x.layout.shape[axis..];
         let inner: usize = rest[1..].iter().product();
         let whole = x.layout.is_row_contiguous();
         // Rows may lie anywhere, columns side by side.
@@ -50,9 +51,7 @@ impl KernelRow for Softmax {
         if !fits {
             return Answer::Repack([0].into_iter().collect());
         }
-        let rows =
-            Layout { offset: x.layout.offset, shape: outer.into(), strides: x.layout.strides[..axis].into() };
-        let shape = Shape { starts: rows.offsets().collect(), n: rest[0], inner };
+        let shape = Shape { starts: Starts::outer(&x.layout, axis), n: rest[0], inner };
         let mut answer = match x.dtype {
             DType::F32 => launch::<f32>(self.level, shape),
             DType::F64 => launch::<f64>(self.level, shape),
@@ -69,7 +68,7 @@ impl KernelRow for Softmax {
 
 struct Shape {
     /// Where each group begins.
-    starts: Vec<isize>,
+    starts: Starts,
     /// The axis, and the elements from one of its items to the next.
     n: usize,
     inner: usize,
@@ -84,7 +83,7 @@ fn launch<E: Stored>(level: Level, shape: Shape) -> Answer {
         let pointers = Shared(unsafe { (args.read::<E>(0), args.write::<E>(0)) });
         let blocks = shape.inner.div_ceil(COLUMNS);
         let grain = (GRAIN / (shape.n * shape.inner.min(COLUMNS))).max(1);
-        args.threads.for_chunks(shape.starts.len() * blocks, grain, |range| {
+        args.threads.for_chunks(shape.starts.count() * blocks, grain, |range| {
             let (from, to) = pointers.get();
             level.dispatch(Groups { shape: &shape, from, to, range });
         });
@@ -112,7 +111,7 @@ impl<E: Stored> Work for Groups<'_, E> {
             // result, and each is one unit's. The result may lie in the
             // operand's place: elements are read before they are written.
             unsafe {
-                let from = self.from.offset(shape.starts[group] + column as isize);
+                let from = self.from.offset(shape.starts.at(group) + column as isize);
                 let to = self.to.add(group * shape.n * shape.inner + column);
                 if shape.inner == 1 {
                     row::<E, I>(from, to, shape.n);

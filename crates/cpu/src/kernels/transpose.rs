@@ -46,8 +46,8 @@ unsafe fn blocks<T: Copy + Default, const N: usize>(
                     *line = line_at.cast::<[T; N]>().read_unaligned();
                 }
                 let turned: [[T; N]; N] = std::array::from_fn(|k| std::array::from_fn(|l| block[l][k]));
-                for (k, line) in turned.iter().enumerate() {
-                    to.offset((i + k) as isize * to_stride).cast::<[T; N]>().write_unaligned(*line);
+                for (k, line) in turned.into_iter().enumerate() {
+                    to.offset((i + k) as isize * to_stride).cast::<[T; N]>().write_unaligned(line);
                 }
             }
             for i in whole..n {

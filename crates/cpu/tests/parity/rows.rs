@@ -68,6 +68,24 @@ fn long_sums_are_close_and_do_not_depend_on_threads() {
 }
 
 #[test]
+fn exact_reductions_depend_on_no_other_row() {
+    let mut numbers = Numbers::new(14);
+    let x = numbers.tensor(DType::F32, &[70, 300_000], 1.0);
+    let sum = Primitive::Reduce { op: ReduceOp::Sum, axes: vec![1] };
+    let softmax = Primitive::Fast(Softmax { axis: 1 }.into());
+    for primitive in [sum, softmax] {
+        let device = device(2, Numerics::Exact, false);
+        let all = run(&device, &primitive, &[device.put(&x).unwrap()]).0.remove(0);
+        for row in [0, 33, 69] {
+            let one = x.slice(&[row, 0], &[1, 1], &[1, 300_000]).unwrap();
+            let alone = run(&device, &primitive, &[put_as_it_lies(&device, &one)]).0.remove(0);
+            let same = all.slice(&[row, 0], &[1, 1], &[1, all.shape()[1]]).unwrap();
+            assert_eq!(alone, same, "row {row}");
+        }
+    }
+}
+
+#[test]
 fn nan_wins_wherever_it_is() {
     let device = device(2, Numerics::Fast, false);
     for n in [3, 65, 5000] {

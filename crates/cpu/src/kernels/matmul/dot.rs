@@ -93,8 +93,8 @@ impl<E: Stored> Dot<'_, E> {
         let lanes = Vector::<E, I>::N;
         // SAFETY: as the caller promises.
         unsafe {
-            let a = self.a.offset(task.a.starts[self.batch]);
-            let b = self.b.offset(task.b.starts[self.batch]);
+            let a = self.a.offset(task.a.starts.at(self.batch));
+            let b = self.b.offset(task.b.starts.at(self.batch));
             let a: [*const E; R] = std::array::from_fn(|i| a.offset((row + i) as isize * task.a.row));
             let b: [*const E; C] = std::array::from_fn(|j| b.offset((column + j) as isize * task.b.column));
             let mut partial = [[Vector::<E, I>::splat(Wide::<E>::ZERO); C]; R];

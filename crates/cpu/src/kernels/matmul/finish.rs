@@ -67,7 +67,8 @@ impl<E: Stored> Finish<'_, E> {
                 unsafe {
                     std::ptr::copy_nonoverlapping(sums.add(i * pitch + done), values.as_mut_ptr(), n);
                     if let Some(c) = &task.c {
-                        let start = c.starts[area.batch] + row as isize * c.row + column as isize * c.column;
+                        let start =
+                            c.starts.at(area.batch) + row as isize * c.row + column as isize * c.column;
                         let from = self.c.offset(start);
                         if c.column == 1 {
                             for (j, x) in addend[..n].iter_mut().enumerate() {

@@ -17,6 +17,7 @@ use oneir_ir::graph::{Class, Sym};
 use oneir_runtime::{Answer, KernelRow, Numerics, Request};
 use oneir_tensor::{DType, Layout};
 
+use super::starts::Starts;
 use crate::launch::{Args, Shared, prepared};
 use crate::simd::{Float, Level, Stored};
 use finish::{Act, Ending, Finish};
@@ -38,7 +39,7 @@ struct Product {
 #[derive(Debug, Clone)]
 struct Side {
     /// Where each batch's matrix begins.
-    starts: Vec<isize>,
+    starts: Starts,
     row: isize,
     column: isize,
 }
@@ -46,18 +47,13 @@ struct Side {
 impl Side {
     fn new(layout: &Layout) -> Option<Side> {
         let batch = layout.rank().checked_sub(2)?;
-        let outer = Layout {
-            offset: layout.offset,
-            shape: layout.shape[..batch].into(),
-            strides: layout.strides[..batch].into(),
-        };
-        let starts = outer.offsets().collect();
+        let starts = Starts::outer(layout, batch);
         Some(Side { starts, row: layout.strides[batch], column: layout.strides[batch + 1] })
     }
 
     /// Whether the batches follow each other as further rows.
     fn stacks(&self, rows: usize) -> bool {
-        self.starts.windows(2).all(|w| w[1] - w[0] == self.row * rows as isize)
+        self.starts.step() == Some(self.row * rows as isize)
     }
 }
 
@@ -135,11 +131,11 @@ impl Task {
 
     /// Batches of one right factor become further rows of one product.
     fn stack(&mut self) {
-        let one = self.b.starts.windows(2).all(|w| w[0] == w[1]);
+        let one = self.b.starts.step() == Some(0);
         let stacks = |side: &Side| side.stacks(self.m);
         if self.batches > 1 && one && stacks(&self.a) && self.c.as_ref().is_none_or(stacks) {
             for side in [Some(&mut self.a), Some(&mut self.b), self.c.as_mut()].into_iter().flatten() {
-                side.starts.truncate(1);
+                side.starts = side.starts.only_first();
             }
             self.m *= self.batches;
             self.batches = 1;

@@ -55,7 +55,7 @@ pub(super) unsafe fn run<E: Stored>(
             for row in range {
                 // SAFETY: the row lies in the factor, and its room is its own.
                 unsafe {
-                    let from = task.a.starts[row / task.m] + (row % task.m) as isize * task.a.row;
+                    let from = task.a.starts.at(row / task.m) + (row % task.m) as isize * task.a.row;
                     let to = start.add(row * task.k);
                     level.dispatch(Widen { from: a.offset(from), stride: task.a.column, n: task.k, to });
                 }
@@ -145,7 +145,7 @@ impl<E: Stored> Work for Panel<'_, E> {
         let n = PANEL.min(task.n - self.column);
         // SAFETY: the panel lies in the factor, and the room holds it.
         unsafe {
-            let start = task.b.starts[self.batch] + self.column as isize * task.b.column;
+            let start = task.b.starts.at(self.batch) + self.column as isize * task.b.column;
             let b = self.b.offset(start);
             for l in 0..task.k {
                 let from = b.offset(l as isize * task.b.row);
@@ -165,7 +165,7 @@ impl<E: Stored> Work for Panel<'_, E> {
             }
             let a = match self.left.batch {
                 Some(batch) => self.left.start.add(self.batch * batch),
-                None => self.left.start.offset(task.a.starts[self.batch]),
+                None => self.left.start.offset(task.a.starts.at(self.batch)),
             };
             let mut row = self.rows.start;
             while row < self.rows.end {

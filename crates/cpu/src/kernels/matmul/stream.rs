@@ -36,8 +36,8 @@ impl<E: Stored> Work for Stream<'_, E> {
             sums[..n * task.m].fill(Wide::<E>::ZERO);
             // SAFETY: the columns and all rows lie in the factors.
             unsafe {
-                let a = self.a.offset(task.a.starts[self.batch]);
-                let b = self.b.offset(task.b.starts[self.batch] + column as isize);
+                let a = self.a.offset(task.a.starts.at(self.batch));
+                let b = self.b.offset(task.b.starts.at(self.batch) + column as isize);
                 let mut l = 0;
                 while l + AT_ONCE <= task.k {
                     rows::<E, I, AT_ONCE>(task, a, b, l, n, &mut sums);

@@ -204,6 +204,19 @@ impl Draft {
             self.absorbed.entry(tensor).or_default().extend(all);
         }
         self.alias[tensor.at()] = Some(Box::new(operand));
+        // No op reads an output again, so what it stands for is kept up here.
+        for i in 0..self.graph.outputs.len() {
+            let output = self.graph.outputs[i];
+            let Some(alias) = self.alias[output.at()].as_deref().filter(|a| a.tensor == tensor) else {
+                continue;
+            };
+            if let Some(Some(new)) = self.resolved(alias) {
+                self.alias[output.at()] = Some(Box::new(new));
+                if let Some(covers) = self.absorbed.remove(&tensor) {
+                    self.absorbed.entry(output).or_default().extend(covers);
+                }
+            }
+        }
     }
 
     /// The operand that a view op's result is.

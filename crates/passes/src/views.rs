@@ -22,9 +22,7 @@ pub(crate) fn decide(draft: &Draft, slot: usize) -> Option<Decision> {
     let operand = draft.viewed(op)?;
     let base = draft.graph.layout(&operand);
     let composes = draft.touches.reads(result).iter().all(|&reader| {
-        draft.slots[reader as usize].as_ref().is_none_or(|reader| {
-            composes(draft, reader, result, &base)
-        })
+        draft.slots[reader as usize].as_ref().is_none_or(|reader| composes(draft, reader, result, &base))
     });
     composes.then_some(Decision::View)
 }
@@ -32,9 +30,11 @@ pub(crate) fn decide(draft: &Draft, slot: usize) -> Option<Decision> {
 /// Whether an op, and its definition where it is fused, can read a tensor
 /// through one more view.
 fn composes(draft: &Draft, op: &Op, tensor: TensorId, base: &Layout) -> bool {
-    let own = op.operands.iter().filter(|o| o.tensor == tensor).all(|o| {
-        o.access == Access::Whole || draft.graph.layout(o).over(base).is_some()
-    });
+    let own = op
+        .operands
+        .iter()
+        .filter(|o| o.tensor == tensor)
+        .all(|o| o.access == Access::Whole || draft.graph.layout(o).over(base).is_some());
     own && match &op.sym {
         Sym::Fused(fused) => fused.definition.iter().all(|part| composes(draft, part, tensor, base)),
         _ => true,

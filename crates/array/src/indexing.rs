@@ -90,7 +90,13 @@ impl Array {
     /// A copy with `updates` where [`Array::gather`] would take slices.
     #[track_caller]
     #[must_use]
-    pub fn scatter(&self, indices: &[Array], updates: &Array, axes: &[usize], reduce: ScatterReduce) -> Array {
+    pub fn scatter(
+        &self,
+        indices: &[Array],
+        updates: &Array,
+        axes: &[usize],
+        reduce: ScatterReduce,
+    ) -> Array {
         let updates = updates.astype(self.dtype());
         let scatter = Primitive::Scatter { axes: axes.to_vec(), reduce };
         Array::recorded("scatter", scatter, std::iter::once(self).chain(indices).chain([&updates]))

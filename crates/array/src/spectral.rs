@@ -1,8 +1,8 @@
 //! Fourier transforms, and linear algebra on matrices in the last two
 //! dimensions.
 
-use oneir_ir::{Primitive, Value};
 pub use oneir_ir::primitive::{FftOp, LinalgOp};
+use oneir_ir::{Primitive, Value};
 
 use crate::reduction::axis_of;
 use crate::{Array, Reason};
@@ -32,14 +32,19 @@ impl Array {
     pub fn complex(real: &Array, imaginary: &Array) -> Array {
         Array::build("complex", [real, imaginary], |[re, im], place| {
             if re.spec() != im.spec() || re.spec().dtype != oneir_tensor::DType::F32 {
-                let reason = format!("two f32 parts of one shape are needed, found {} and {}", re.spec(), im.spec());
+                let reason =
+                    format!("two f32 parts of one shape are needed, found {} and {}", re.spec(), im.spec());
                 return Err(Reason::Parameters(reason));
             }
             let last = re.spec().rank();
             let wide = |v: &Value| Value::record(Primitive::ExpandDims(vec![last]), &[v], place.clone());
-            let pairs =
-                Value::record(Primitive::Concatenate { axis: last }, &[&wide(re)?, &wide(im)?], place.clone())?;
-            let seen = Value::record(Primitive::View(oneir_tensor::DType::Complex64), &[&pairs], place.clone())?;
+            let pairs = Value::record(
+                Primitive::Concatenate { axis: last },
+                &[&wide(re)?, &wide(im)?],
+                place.clone(),
+            )?;
+            let seen =
+                Value::record(Primitive::View(oneir_tensor::DType::Complex64), &[&pairs], place.clone())?;
             Ok(Value::record(Primitive::Squeeze(vec![last]), &[&seen], place)?)
         })
     }

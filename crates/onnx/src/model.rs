@@ -119,7 +119,10 @@ impl Model {
     /// # Errors
     /// When an input is missing, unknown or of another type; when a node
     /// cannot be computed.
-    pub fn call<T: Into<Term> + Clone>(&self, inputs: &[(&str, T)]) -> Result<Vec<(String, Term)>, OnnxError> {
+    pub fn call<T: Into<Term> + Clone>(
+        &self,
+        inputs: &[(&str, T)],
+    ) -> Result<Vec<(String, Term)>, OnnxError> {
         let device =
             oneir_runtime::Runtime::global().default_device().map_err(oneir_array::ArrayError::from)?;
         self.call_on(&device, inputs)
@@ -424,11 +427,7 @@ fn fits(info: &ValueInfo, term: &Term) -> Result<(), OnnxError> {
     if is_of(&info.ty, term) {
         return Ok(());
     }
-    Err(OnnxError::Input {
-        name: info.name.clone(),
-        expected: info.ty.to_string(),
-        found: term.describe(),
-    })
+    Err(OnnxError::Input { name: info.name.clone(), expected: info.ty.to_string(), found: term.describe() })
 }
 
 fn is_of(ty: &ValueType, term: &Term) -> bool {

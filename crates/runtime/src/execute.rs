@@ -143,7 +143,12 @@ fn run_plan(
             if dtype.size().is_none() && place.memory.len() != plan.buffers[output.buffer.at()].bytes {
                 // Packed elements cannot begin inside a memory that others share.
                 let bytes = backend.download(place, plan.buffers[output.buffer.at()].bytes)?;
-                return Ok(Evaluated { device: device.clone(), memory: backend.adopt(&bytes)?, dtype, layout });
+                return Ok(Evaluated {
+                    device: device.clone(),
+                    memory: backend.adopt(&bytes)?,
+                    dtype,
+                    layout,
+                });
             }
             // Kept results share one memory: their place in it is theirs.
             layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;

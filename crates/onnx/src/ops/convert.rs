@@ -202,8 +202,8 @@ fn dropout(call: &Call<'_>) -> Results {
         return Ok(out);
     }
     let x = call.array(0)?;
-    let kept = Array::random_uniform(&key(call)?, &x.shape())
-        .greater_equal(&Array::full(&[], ratio, DType::F32));
+    let kept =
+        Array::random_uniform(&key(call)?, &x.shape()).greater_equal(&Array::full(&[], ratio, DType::F32));
     let scale = if ratio < 1.0 { 1.0 / (1.0 - ratio) } else { 0.0 };
     let zero = Array::full(&[], 0.0, x.dtype());
     let out = kept.select(&(&x * scale), &zero);

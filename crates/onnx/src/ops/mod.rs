@@ -3,6 +3,7 @@
 
 mod convert;
 mod creation;
+mod einsum;
 mod elementwise;
 mod indexing;
 mod loss;
@@ -12,9 +13,12 @@ mod normalization;
 mod product;
 mod quantize;
 mod random;
+mod recurrent;
 mod reduction;
 mod resize;
+mod sequence;
 mod shape;
+mod signal;
 
 use crate::call::{Call, Results};
 
@@ -37,6 +41,7 @@ pub(crate) struct Row {
 const FAMILIES: &[&[Row]] = &[
     convert::ROWS,
     creation::ROWS,
+    einsum::ROWS,
     elementwise::ROWS,
     indexing::ROWS,
     loss::ROWS,
@@ -46,9 +51,12 @@ const FAMILIES: &[&[Row]] = &[
     product::ROWS,
     quantize::ROWS,
     random::ROWS,
+    recurrent::ROWS,
     reduction::ROWS,
     resize::ROWS,
+    sequence::ROWS,
     shape::ROWS,
+    signal::ROWS,
 ];
 
 /// The operator of a name, where the imported version has it.

@@ -237,8 +237,7 @@ fn col2im(call: &Call<'_>) -> Results {
     if counts.iter().product::<usize>() != blocks {
         return Err(call.fails(format!("the image has {counts:?} blocks, found {blocks}")));
     }
-    let spread: Vec<isize> =
-        [batch * channels, area].iter().chain(&counts).map(|&n| n as isize).collect();
+    let spread: Vec<isize> = [batch * channels, area].iter().chain(&counts).map(|&n| n as isize).collect();
     let index = Array::arange(area, DType::I64);
     let ones = index.expand_dims(&[1]).equal(&index.expand_dims(&[0])).astype(x.dtype());
     let kernel: Vec<isize> = [area, 1].iter().chain(&block).map(|&n| n as isize).collect();
@@ -312,8 +311,10 @@ fn max_pool(call: &Call<'_>) -> Results {
     } else {
         places.iter().map(|&at| column_major(at as usize, &sizes) as i64).collect()
     };
-    let named = Array::from_slice(&order, &[1, 1, count, items]).broadcast_to(&[batch, channels, count, items]);
-    let chosen = named.take_along_axis(&best, 3).reshape(&[batch as isize, channels as isize, count as isize]);
+    let named =
+        Array::from_slice(&order, &[1, 1, count, items]).broadcast_to(&[batch, channels, count, items]);
+    let chosen =
+        named.take_along_axis(&best, 3).reshape(&[batch as isize, channels as isize, count as isize]);
     let base = Array::arange(batch * channels, DType::I64) * area as f64;
     let found = chosen + base.reshape(&[batch as isize, channels as isize, 1]);
     call.checked(&values)?;

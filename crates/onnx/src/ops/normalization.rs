@@ -98,8 +98,7 @@ fn batch_normalization(call: &Call<'_>) -> Results {
         (true, _) => v.reshape(&[-1]),
         (false, _) => v.reshape(&rest).expand_dims(&[0]),
     };
-    let axes: Vec<isize> =
-        if spatial { (0..rank as isize).filter(|&a| a != 1).collect() } else { vec![0] };
+    let axes: Vec<isize> = if spatial { (0..rank as isize).filter(|&a| a != 1).collect() } else { vec![0] };
     let (given_mean, given_variance) = (parameter(3)?, parameter(4)?);
     let (mean, variance) = if training {
         let mean = wide.mean(&axes, true);
@@ -228,9 +227,7 @@ fn rms_normalization(call: &Call<'_>) -> Results {
     let scale = call.array(1)?;
     let eps = f64::from(call.attributes().float_or("epsilon", 1e-5)?);
     let out = match rows.weight(&scale) {
-        Some(weight) if weight.dtype() == x.dtype() => {
-            rows.flat.rms_norm(&weight, eps).reshape(&rows.shape)
-        }
+        Some(weight) if weight.dtype() == x.dtype() => rows.flat.rms_norm(&weight, eps).reshape(&rows.shape),
         _ => {
             let normal = rows.flat.rms_norm(&Array::ones(&[cols], x.dtype()), eps);
             normal.reshape(&rows.shape).astype(scale.dtype()) * &scale

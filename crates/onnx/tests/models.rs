@@ -13,8 +13,10 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
+type Named = Vec<(String, HostTensor)>;
+
 /// The inputs and right outputs of a fixture.
-fn fixture(name: &str) -> (Vec<(String, HostTensor)>, Vec<(String, HostTensor)>) {
+fn fixture(name: &str) -> (Named, Named) {
     use oneir_cpu as _;
     let all = oneir_io::open_tensors(data(name)).unwrap();
     let part = |prefix: &str| {

@@ -1,6 +1,7 @@
 //! The operators: each is one function of array calls and one row that names
 //! it, with the versions at which its meaning changed.
 
+mod attention;
 mod convert;
 mod creation;
 mod einsum;
@@ -16,9 +17,12 @@ mod random;
 mod recurrent;
 mod reduction;
 mod resize;
+mod sampling;
+mod selection;
 mod sequence;
 mod shape;
 mod signal;
+mod strings;
 
 use crate::call::{Call, Results};
 
@@ -39,6 +43,7 @@ pub(crate) struct Row {
 
 /// The families' rows.
 const FAMILIES: &[&[Row]] = &[
+    attention::ROWS,
     convert::ROWS,
     creation::ROWS,
     einsum::ROWS,
@@ -54,9 +59,12 @@ const FAMILIES: &[&[Row]] = &[
     recurrent::ROWS,
     reduction::ROWS,
     resize::ROWS,
+    sampling::ROWS,
+    selection::ROWS,
     sequence::ROWS,
     shape::ROWS,
     signal::ROWS,
+    strings::ROWS,
 ];
 
 /// The operator of a name, where the imported version has it.

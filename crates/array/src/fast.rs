@@ -1,4 +1,4 @@
-use oneir_ir::fast::{FastOp, LayerNorm, RmsNorm, Softmax};
+use oneir_ir::fast::{Attention, FastOp, LayerNorm, RmsNorm, Softmax};
 use oneir_ir::{Primitive, Real};
 
 pub use oneir_ir::fast::{Activation, Mask};
@@ -33,5 +33,15 @@ impl Array {
     pub fn rms_norm(&self, weight: &Array, eps: f64) -> Array {
         let op = FastOp::from(RmsNorm { eps: Real::new(eps) });
         Array::primitive("rms_norm", Primitive::Fast(op), [self, weight])
+    }
+
+    /// softmax(scale · q·kᵀ + mask) · v of queries `[B, H, S, D]`, keys
+    /// `[B, G, T, D]` and values `[B, G, T, E]`, where G divides H, as one fused
+    /// operation. The mask is none or causal: [`Mask::UpTo`] needs a length.
+    #[track_caller]
+    #[must_use]
+    pub fn attention(&self, keys: &Array, values: &Array, scale: f64, mask: Mask) -> Array {
+        let op = FastOp::from(Attention { scale: Real::new(scale), mask });
+        Array::primitive("attention", Primitive::Fast(op), [self, keys, values])
     }
 }

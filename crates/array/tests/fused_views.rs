@@ -1,7 +1,8 @@
 //! Fused operations whose operands are views of something else.
 
-use oneir_array::{Array, DType};
+use oneir_array::{Array, DType, Traced};
 use oneir_cpu as _;
+use oneir_ir::Spec;
 
 #[test]
 fn a_definition_reads_through_the_view_that_its_operand_is() {
@@ -41,4 +42,15 @@ fn packed_results_of_constants_stand_alone() {
     let ints = |a: &Array| a.to_host().unwrap().values().unwrap().to_ints().unwrap();
     assert_eq!((ints(&a), ints(&b)), (vec![1, -2, 3], vec![-1, 2, -3]));
     assert_eq!(b.astype(DType::I32).to_vec::<i32>().unwrap(), [-1, 2, -3]);
+}
+
+#[test]
+fn an_output_that_is_nothing_but_a_view_of_a_view_is_computed() {
+    let x = Array::arange(6, DType::F32).reshape(&[2, 3]);
+    let device = oneir_runtime::Runtime::global().default_device().unwrap();
+    let argument = Traced::argument(Spec::new(DType::F32, [2, 3]));
+    let turned = argument.square().transpose(&[1, 0]).expand_dims(&[]);
+    let traced = Traced::new(&[argument], &[turned]).unwrap();
+    let out = traced.call(&device, &[x]).unwrap().remove(0);
+    assert_eq!(out.to_vec::<f32>().unwrap(), [0.0, 9.0, 1.0, 16.0, 4.0, 25.0]);
 }

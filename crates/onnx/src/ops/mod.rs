@@ -1,8 +1,10 @@
 //! The operators: each is one function of array calls and one row that names
 //! it, with the versions at which its meaning changed.
 
+mod attention;
 mod convert;
 mod creation;
+mod einsum;
 mod elementwise;
 mod indexing;
 mod loss;
@@ -12,9 +14,15 @@ mod normalization;
 mod product;
 mod quantize;
 mod random;
+mod recurrent;
 mod reduction;
 mod resize;
+mod sampling;
+mod selection;
+mod sequence;
 mod shape;
+mod signal;
+mod strings;
 
 use crate::call::{Call, Results};
 
@@ -35,8 +43,10 @@ pub(crate) struct Row {
 
 /// The families' rows.
 const FAMILIES: &[&[Row]] = &[
+    attention::ROWS,
     convert::ROWS,
     creation::ROWS,
+    einsum::ROWS,
     elementwise::ROWS,
     indexing::ROWS,
     loss::ROWS,
@@ -46,9 +56,15 @@ const FAMILIES: &[&[Row]] = &[
     product::ROWS,
     quantize::ROWS,
     random::ROWS,
+    recurrent::ROWS,
     reduction::ROWS,
     resize::ROWS,
+    sampling::ROWS,
+    selection::ROWS,
+    sequence::ROWS,
     shape::ROWS,
+    signal::ROWS,
+    strings::ROWS,
 ];
 
 /// The operator of a name, where the imported version has it.

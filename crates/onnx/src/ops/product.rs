@@ -10,6 +10,7 @@ pub(super) const ROWS: &[Row] = &[
         let (a, b) = (call.array(0)?, call.array(1)?);
         call.one(whole(&a, &b, Array::matmul))
     }),
+    row!(Det [11, 22] => |call| call.one(call.array(0)?.det())),
     row!(Gemm [1, 6, 7, 9, 11, 13] => gemm),
 ];
 

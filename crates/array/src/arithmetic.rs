@@ -237,56 +237,77 @@ impl Array {
     }
 }
 
+mod sealed {
+    use super::Array;
+
+    /// What stands on the right of an operator.
+    pub enum Side<'a> {
+        Array(&'a Array),
+        Number(f64),
+    }
+
+    pub trait Right {
+        fn side(&self) -> Side<'_>;
+    }
+}
+
+use sealed::{Right, Side};
+
+/// The right side of an operator: an array, or a number that takes the dtype of
+/// the array on the left.
+pub trait Operand: Right {}
+
+impl<T: Right> Operand for T {}
+
+impl Right for &Array {
+    fn side(&self) -> Side<'_> {
+        Side::Array(self)
+    }
+}
+
+impl Right for Array {
+    fn side(&self) -> Side<'_> {
+        Side::Array(self)
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty)*) => {
+        $(impl Right for $t {
+            fn side(&self) -> Side<'_> {
+                Side::Number(f64::from(*self))
+            }
+        })*
+    };
+}
+
+numbers!(f64 f32 i32 u32 i16 u16 i8 u8);
+
 macro_rules! operators {
     ($($trait:ident $method:ident $call:ident $op:ident;)*) => {
         $(
-            impl $trait<&Array> for &Array {
+            impl<R: Operand> $trait<R> for &Array {
                 type Output = Array;
                 #[track_caller]
-                fn $method(self, other: &Array) -> Array {
-                    Array::$call(self, other)
+                fn $method(self, right: R) -> Array {
+                    match right.side() {
+                        Side::Array(other) => Array::$call(self, other),
+                        Side::Number(n) => self.with_number(stringify!($call), n, false, BinaryOp::$op),
+                    }
                 }
             }
-            impl $trait<Array> for Array {
+            impl<R: Operand> $trait<R> for Array {
                 type Output = Array;
                 #[track_caller]
-                fn $method(self, other: Array) -> Array {
-                    Array::$call(&self, &other)
+                fn $method(self, right: R) -> Array {
+                    $trait::$method(&self, right)
                 }
             }
-            impl $trait<&Array> for Array {
-                type Output = Array;
-                #[track_caller]
-                fn $method(self, other: &Array) -> Array {
-                    Array::$call(&self, other)
-                }
-            }
-            impl $trait<Array> for &Array {
-                type Output = Array;
-                #[track_caller]
-                fn $method(self, other: Array) -> Array {
-                    Array::$call(self, &other)
-                }
-            }
-            operators!(@number $trait $method $call $op f32 f64 i32);
+            operators!(@left $trait $method $call $op f64 f32 i32);
         )*
     };
-    (@number $trait:ident $method:ident $call:ident $op:ident $($t:ty)*) => {
+    (@left $trait:ident $method:ident $call:ident $op:ident $($t:ty)*) => {
         $(
-            impl $trait<$t> for &Array {
-                type Output = Array;
-                #[track_caller]
-                fn $method(self, number: $t) -> Array {
-                    self.with_number(stringify!($call), f64::from(number), false, BinaryOp::$op)
-                }
-            }
-            impl $trait<$t> for Array {
-                type Output = Array;
-                #[track_caller]
-                fn $method(self, number: $t) -> Array {
-                    self.with_number(stringify!($call), f64::from(number), false, BinaryOp::$op)
-                }
-            }
             impl $trait<&Array> for $t {
                 type Output = Array;
                 #[track_caller]
@@ -298,7 +319,7 @@ macro_rules! operators {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, array: Array) -> Array {
-                    array.with_number(stringify!($call), f64::from(self), true, BinaryOp::$op)
+                    $trait::$method(self, &array)
                 }
             }
         )*

@@ -53,7 +53,7 @@ impl Traced {
     pub fn plan(&self, device: &Device) -> Result<(), ArrayError> {
         let layouts: Vec<Layout> =
             self.graph.inputs.iter().map(|&id| Layout::contiguous(&self.graph.tensor(id).shape)).collect();
-        device.executable(&self.graph, &layouts, &[])?;
+        device.executable(&self.graph, &layouts, &[]).map_err(|e| e.at(&self.places))?;
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl Traced {
             inputs.push(evaluated(device, value)?);
         }
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = device.executable(&self.graph, &layouts, &[])?;
+        let executable = device.executable(&self.graph, &layouts, &[]).map_err(|e| e.at(&self.places))?;
         let results = executable.run(device, &inputs, profile)?;
         Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
     }

@@ -34,6 +34,7 @@ mod sorting;
 mod spectral;
 mod windows;
 
+pub use arithmetic::Operand;
 pub use array::{Array, eval, eval_on};
 pub use error::{ArrayError, Failure, Reason};
 pub use fast::{Activation, Mask};

@@ -208,7 +208,7 @@ fn is_fast(primitive: &Primitive, inputs: &[HostTensor]) -> bool {
 fn every_case_gives_what_the_reference_gives() {
     let devices = devices();
     for Case { primitive, inputs, expected } in Primitive::cases() {
-        if matches!(expected, Expected::Refused(_)) {
+        if matches!(expected, Expected::Refused(_) | Expected::Fails(_)) {
             continue;
         }
         let mut text = String::new();

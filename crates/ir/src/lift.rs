@@ -6,7 +6,7 @@ use crate::graph::{
     Access, Class, Fused, GraphError, Op, OpId, Operand, Role, Sym, Tensor, TensorGraph, TensorId,
     WriteResult,
 };
-use crate::{Invalid, Nature, Place, Primitive, Source, State, Value};
+use crate::{Invalid, Nature, Place, Primitive, Source, Spec, State, Value};
 
 /// What becomes of values that were already computed when they are met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,12 +305,12 @@ pub(crate) fn define(
     results: Option<&[TensorId]>,
 ) -> Result<(Vec<Op>, Vec<TensorId>), GraphError> {
     let inference = |why: Invalid| GraphError::Inference { op: class.name().into(), why };
+    let fast = match class {
+        Class::Fast(fast) => fast,
+        Class::Region(region) => return steps(graph, region, operands, results),
+    };
     let arguments: Vec<Value> = operands.iter().map(|o| Value::placeholder(graph.operand_spec(o))).collect();
-    let outputs = match class {
-        Class::Fast(fast) => fast.definition(&arguments),
-        Class::Region(region) => record_region(region, &arguments),
-    }
-    .map_err(inference)?;
+    let outputs = fast.definition(&arguments).map_err(inference)?;
     let inner = lift(&arguments, &outputs, Leaves::Constants)?;
     // The definition's tensors join this graph under new numbers.
     let mut map: Vec<Option<TensorId>> = vec![None; inner.graph.tensors.len()];
@@ -341,20 +341,34 @@ pub(crate) fn define(
     Ok((definition, inner.graph.outputs.into_iter().map(renamed).collect()))
 }
 
-/// A region's steps as recorded primitives.
-fn record_region(region: &crate::graph::Region, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
-    use crate::graph::StepArg;
-    let mut steps: Vec<Value> = Vec::with_capacity(region.steps.len());
-    for step in &region.steps {
-        let args: Vec<&Value> = step
-            .args
-            .iter()
-            .map(|arg| match arg {
-                StepArg::Input(i) => &inputs[*i as usize],
-                StepArg::Step(i) => &steps[*i as usize],
-            })
-            .collect();
-        steps.push(Value::record(step.primitive(), &args, Place::Internal)?);
+/// A region's steps as ops, one for each, in order.
+fn steps(
+    graph: &mut TensorGraph,
+    region: &Region,
+    operands: &[Operand],
+    results: Option<&[TensorId]>,
+) -> Result<(Vec<Op>, Vec<TensorId>), GraphError> {
+    let inputs: Vec<Spec> = operands.iter().map(|o| graph.operand_spec(o)).collect();
+    let specs = region
+        .step_specs(&inputs.iter().collect::<Vec<_>>())
+        .map_err(|why| GraphError::Inference { op: "region".into(), why })?;
+    let mut made: Vec<TensorId> = Vec::with_capacity(specs.len());
+    for (at, spec) in specs.into_iter().enumerate() {
+        let output = region.outputs.iter().position(|&o| o as usize == at);
+        made.push(match results.zip(output).and_then(|(all, i)| all.get(i)) {
+            Some(&result) => result,
+            None => graph.push_tensor(Tensor::activation(spec.dtype, spec.shape)),
+        });
     }
-    Ok(region.outputs.iter().map(|&i| steps[i as usize].clone()).collect())
+    let read = |arg: &StepArg| match arg {
+        StepArg::Input(i) => operands[*i as usize].clone(),
+        StepArg::Step(i) => Operand::whole(made[*i as usize]),
+    };
+    let ops = region.steps.iter().zip(&made).map(|(step, &result)| Op {
+        sym: Sym::Prim(step.primitive()),
+        operands: step.args.iter().map(read).collect(),
+        results: [WriteResult::own(result)].into(),
+        covers: SmallVec::new(),
+    });
+    Ok((ops.collect(), region.outputs.iter().map(|&o| made[o as usize]).collect()))
 }

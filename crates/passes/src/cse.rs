@@ -24,8 +24,7 @@ impl Seen {
         let same = self.0.entry(hasher.finish()).or_default();
         for &before in same.iter() {
             let Some(other) = draft.slots[before as usize].as_ref() else { continue };
-            // Views name sizes that may agree by chance only on these shapes:
-            // equal parameters are equal forms with equal sizes, so ask shapes.
+            // Applying the decision compares again: on other sizes they may differ.
             if other.sym == op.sym && other.operands == op.operands {
                 return Some(Decision::Merge(before));
             }

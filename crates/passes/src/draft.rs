@@ -2,7 +2,7 @@ use oneir_ir::graph::{
     Access, Class, Dst, Fused, GraphError, Op, OpId, Operand, Role, RowSel, Storage, Sym, Tensor,
     TensorGraph, TensorId, Touches, WriteResult,
 };
-use oneir_ir::{Nature, Place, Primitive};
+use oneir_ir::{Nature, Primitive};
 use oneir_tensor::Layout;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -188,8 +188,8 @@ impl Draft {
             }
             Decision::Fold => {
                 let Some(op) = self.slots[slot].take() else { return Ok(None) };
-                let folded = self.value_of(&op)?;
-                let Some(values) = folded else {
+                // What has no value here stays: it is told when it runs.
+                let Some(values) = self.value_of(&op) else {
                     self.slots[slot] = Some(op);
                     return Ok(None);
                 };
@@ -254,23 +254,19 @@ impl Draft {
         Some(Operand { tensor: operand.tensor, access })
     }
 
-    /// The results of an op whose operands the graph holds.
-    pub(crate) fn value_of(&self, op: &Op) -> Result<Option<Vec<oneir_tensor::HostTensor>>, GraphError> {
-        let Sym::Prim(primitive) = &op.sym else { return Ok(None) };
+    /// The results of an op whose operands the graph holds, where its data has
+    /// some.
+    fn value_of(&self, op: &Op) -> Option<Vec<oneir_tensor::HostTensor>> {
+        let Sym::Prim(primitive) = &op.sym else { return None };
         let mut inputs = Vec::with_capacity(op.operands.len());
         for operand in &op.operands {
-            let Storage::Values(value) = &self.graph.tensor(operand.tensor).storage else { return Ok(None) };
-            let Ok(row) = value.contiguous() else { return Ok(None) };
+            let Storage::Values(value) = &self.graph.tensor(operand.tensor).storage else { return None };
+            let row = value.contiguous().ok()?;
             let mut layout = self.graph.layout(operand);
             layout.offset += row.layout().offset;
-            let Ok(seen) = row.with_layout(layout) else { return Ok(None) };
-            inputs.push(seen);
+            inputs.push(row.with_layout(layout).ok()?);
         }
-        primitive.evaluate(&inputs).map(Some).map_err(|why| GraphError::Evaluation {
-            op: primitive.name().into(),
-            place: Place::Internal,
-            why: Box::new(why),
-        })
+        primitive.evaluate(&inputs).ok()
     }
 
     fn fuse(&mut self, slot: usize, fusion: &Fusion) -> Result<Option<()>, GraphError> {

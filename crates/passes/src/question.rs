@@ -6,8 +6,6 @@ use oneir_ir::graph::{TensorGraph, TensorId};
 pub enum Question {
     /// Whether two tensors have one shape.
     SameShape(TensorId, TensorId),
-    /// Whether a tensor's dimension has a size.
-    SizeIs(TensorId, usize, usize),
     /// Whether a tensor has at most this many elements.
     AtMost(TensorId, usize),
 }
@@ -17,7 +15,6 @@ impl Question {
     pub fn answer(&self, graph: &TensorGraph) -> bool {
         match *self {
             Question::SameShape(a, b) => graph.tensor(a).shape == graph.tensor(b).shape,
-            Question::SizeIs(t, axis, size) => graph.tensor(t).shape.get(axis) == Some(&size),
             Question::AtMost(t, count) => graph.tensor(t).shape.count() <= count,
         }
     }

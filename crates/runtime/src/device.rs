@@ -226,8 +226,9 @@ impl Device {
         let inputs: Vec<Evaluated> =
             lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let Lifted { graph, .. } = lifted;
-        let executable = self.planned(Cow::Owned(graph), &layouts, &donated)?;
+        let Lifted { graph, places, .. } = lifted;
+        let executable = self.planned(Cow::Owned(graph), &layouts, &donated).map_err(|e| e.at(&places))?;
+        drop(places);
         let results = executable.run(self, &inputs, profile)?;
         let mut results = results.into_iter();
         let mut at = 0;

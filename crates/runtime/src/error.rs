@@ -1,3 +1,4 @@
+use oneir_ir::Place;
 use oneir_ir::graph::GraphError;
 use oneir_ir::primitive::EvalError;
 use oneir_tensor::TensorError;
@@ -13,7 +14,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     Tensor(#[from] TensorError),
     /// No kernel of the device computes an op.
-    #[error("{device} has no kernel for `{op}` on {operands}")]
+    #[error("{device} has no kernel for `{op}` on {operands}, written at {place}")]
     Unsupported {
         /// The device.
         device: String,
@@ -21,6 +22,10 @@ pub enum RuntimeError {
         op: String,
         /// What it reads.
         operands: String,
+        /// Where it was written.
+        place: Place,
+        /// The lifted op, by its number.
+        lifted: u32,
     },
     /// A kernel could not compute its result from its data.
     #[error("`{op}` on {device}: {why}")]
@@ -80,4 +85,18 @@ pub enum RuntimeError {
     /// A step lacks something that it was asked for.
     #[error("the step {0}")]
     Step(&'static str),
+}
+
+impl RuntimeError {
+    /// With the place where the op was written, of a graph whose lifted ops
+    /// were written at these places.
+    pub fn at(self, places: &[Place]) -> RuntimeError {
+        match self {
+            RuntimeError::Unsupported { device, op, operands, place, lifted } => {
+                let place = places.get(lifted as usize).cloned().unwrap_or(place);
+                RuntimeError::Unsupported { device, op, operands, place, lifted }
+            }
+            other => other,
+        }
+    }
 }

@@ -51,6 +51,9 @@ impl Executable {
         if device.options().paranoid {
             verify_plan(&plan)?;
         }
+        if let Some(rest) = &rest {
+            rest.check(device)?;
+        }
         Ok(Executable { plan, rest })
     }
 
@@ -251,6 +254,29 @@ fn split(mut graph: TensorGraph) -> (TensorGraph, Option<Rest>) {
 }
 
 impl Rest {
+    /// Plans what follows, where its sizes are known, so that a missing kernel
+    /// is told before anything runs.
+    fn check(&self, device: &Device) -> Result<(), RuntimeError> {
+        let plan = |graph: &TensorGraph| {
+            let rows = |id: &TensorId| Layout::contiguous(&graph.tensor(*id).shape);
+            let layouts: Vec<Layout> = graph.inputs.iter().map(rows).collect();
+            device.executable(graph, &layouts, &[]).map(|_| ())
+        };
+        match &self.op.sym {
+            Sym::Prim(Primitive::If { then, otherwise }) => {
+                plan(then.graph())?;
+                plan(otherwise.graph())?;
+            }
+            Sym::Prim(Primitive::While { condition, body, .. }) => {
+                plan(condition.graph())?;
+                plan(body.graph())?;
+            }
+            Sym::Prim(Primitive::ScanOver { body, .. }) => plan(body.graph())?,
+            _ => {}
+        }
+        plan(&self.tail)
+    }
+
     fn run(
         &self,
         device: &Device,
@@ -350,6 +376,8 @@ fn host_op(device: &Device, op: &Op, operands: &[Evaluated]) -> Result<Vec<Evalu
             device: device.name().into(),
             op: other.name().into(),
             operands: "the host".into(),
+            place: Place::Internal,
+            lifted: op.covers.first().map_or(u32::MAX, |c| c.0),
         }),
     }
 }

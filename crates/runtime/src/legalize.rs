@@ -2,12 +2,12 @@
 //! repacked, results move through temporaries, and fused ops without a kernel
 //! become their definitions.
 
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 use oneir_ir::graph::{
     Access, Dst, Fill, Op, Operand, Role, RowSel, Storage, Sym, TensorGraph, TensorId, WriteResult,
 };
-use oneir_ir::{Primitive, Spec, reference};
+use oneir_ir::{Place, Primitive, Spec, reference};
 use oneir_tensor::{HostTensor, Layout};
 use smallvec::SmallVec;
 
@@ -44,7 +44,7 @@ pub(crate) fn plan(graph: TensorGraph, target: &Target<'_>) -> Result<Plan, Runt
         scratch,
         donated: target.donated.to_vec(),
         taken: Vec::new(),
-        once: OnceLock::new(),
+        once: Mutex::default(),
         graph,
     };
     place(&mut plan, &in_place);
@@ -205,6 +205,8 @@ impl<'a> Lowering<'a> {
             device: self.target.backend.name().into(),
             op: op.sym.name().into(),
             operands: format!("({})", operands.join(", ")),
+            place: Place::Internal,
+            lifted: op.covers.first().map_or(u32::MAX, |c| c.0),
         })
     }
 
@@ -320,7 +322,11 @@ impl<'a> Lowering<'a> {
         from: &Argument,
     ) -> Result<Argument, RuntimeError> {
         let spec = Spec { shape: from.layout.shape.clone(), dtype };
-        let constant = matches!(self.buffers[from.buffer.at()].home, Home::Constant(_) | Home::Kept(_));
+        let constant = match self.buffers[from.buffer.at()].home {
+            Home::Constant(_) | Home::Kept(_) => true,
+            Home::Input(i) => self.graph.tensor(self.graph.inputs[i]).role == Role::Constant,
+            Home::Arena(_) | Home::Output => false,
+        };
         let results = [ResultSpec::own(spec.clone())];
         let sym = Sym::Prim(Primitive::Copy);
         let reads = [from.clone()];
@@ -335,6 +341,8 @@ impl<'a> Lowering<'a> {
                 device: self.target.backend.name().into(),
                 op: "copy".into(),
                 operands: format!("({spec})"),
+                place: Place::Internal,
+                lifted: u32::MAX,
             }),
         }
     }
@@ -379,6 +387,8 @@ impl<'a> Lowering<'a> {
                     device: self.target.backend.name().into(),
                     op: "copy into rows".into(),
                     operands: format!("({})", spec.spec),
+                    place: Place::Internal,
+                    lifted: op.covers.first().map_or(u32::MAX, |c| c.0),
                 });
             };
             let writes = vec![self.argument(result.tensor)?.buffer];

@@ -1,7 +1,7 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_ir::Spec;
-use oneir_ir::graph::TensorGraph;
+use oneir_ir::graph::{Role, TensorGraph};
 use oneir_tensor::{HostTensor, Layout};
 
 use crate::{Backend, Bound, Prepared, RuntimeError};
@@ -88,12 +88,18 @@ pub struct Plan {
     pub donated: Vec<bool>,
     /// Inputs whose memory became a result's: their values are gone after a run.
     pub taken: Vec<usize>,
-    pub(crate) once: OnceLock<Result<Prepaid, RuntimeError>>,
+    pub(crate) once: Mutex<Vec<Prepaid>>,
 }
+
+/// Sets of bound constants whose prepared results a plan keeps.
+const MAX_PREPAID: usize = 8;
 
 /// What a plan has uploaded and computed once.
 #[derive(Clone)]
 pub(crate) struct Prepaid {
+    /// The memories of the constants that the caller bound: other constants of
+    /// the same form have results of their own.
+    bound: Vec<Arc<dyn crate::Memory>>,
     pub(crate) kept: Option<Arc<dyn crate::Memory>>,
     pub(crate) constants: Vec<Option<Arc<dyn crate::Memory>>>,
 }
@@ -104,42 +110,66 @@ impl Plan {
         self.graph.outputs.iter().map(|&id| self.graph.spec(id)).collect()
     }
 
-    /// Uploads constants and runs the prologue, the first time.
+    /// Uploads constants and runs the prologue, the first time that these
+    /// constants are bound.
     pub(crate) fn prepaid(&self, backend: &dyn Backend, inputs: &[Bound]) -> Result<Prepaid, RuntimeError> {
-        self.once
-            .get_or_init(|| {
-                let mut constants = Vec::with_capacity(self.buffers.len());
-                for buffer in &self.buffers {
-                    constants.push(match &buffer.home {
-                        Home::Constant(value) => {
-                            let row = value.contiguous()?;
-                            let whole = row.layout().offset == 0 && row.buffer().len() == buffer.bytes;
-                            let bytes = if whole {
-                                row.buffer().clone()
-                            } else {
-                                oneir_tensor::Buffer::copy_of(&row.bytes())
-                            };
-                            Some(backend.adopt(&bytes)?)
-                        }
-                        _ => None,
-                    });
+        let bound: Vec<Arc<dyn crate::Memory>> = inputs
+            .iter()
+            .zip(&self.graph.inputs)
+            .filter(|(_, id)| self.graph.tensor(**id).role == Role::Constant)
+            .map(|(input, _)| input.memory.clone())
+            .collect();
+        let same = |p: &&Prepaid| {
+            p.bound.len() == bound.len() && p.bound.iter().zip(&bound).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        let mut known = self.once.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.iter().find(same) {
+            return Ok(found.clone());
+        }
+        let prepaid = self.prepare(backend, inputs, bound)?;
+        if known.len() >= MAX_PREPAID {
+            known.remove(0);
+        }
+        known.push(prepaid.clone());
+        Ok(prepaid)
+    }
+
+    fn prepare(
+        &self,
+        backend: &dyn Backend,
+        inputs: &[Bound],
+        bound: Vec<Arc<dyn crate::Memory>>,
+    ) -> Result<Prepaid, RuntimeError> {
+        let mut constants = Vec::with_capacity(self.buffers.len());
+        for buffer in &self.buffers {
+            constants.push(match &buffer.home {
+                Home::Constant(value) => {
+                    let row = value.contiguous()?;
+                    let whole = row.layout().offset == 0 && row.buffer().len() == buffer.bytes;
+                    let bytes = if whole {
+                        row.buffer().clone()
+                    } else {
+                        oneir_tensor::Buffer::copy_of(&row.bytes())
+                    };
+                    Some(backend.adopt(&bytes)?)
                 }
-                let kept = if self.kept > 0 { Some(backend.allocate(self.kept)?) } else { None };
-                let prepaid = Prepaid { kept, constants };
-                if !self.prologue.is_empty() {
-                    let empty = backend.allocate(0)?;
-                    let bound = self.bind(&prepaid, inputs, &[], None, &empty)?;
-                    let scratch = self.scratch_memory(backend)?;
-                    backend.submit(crate::Work {
-                        launches: &self.prologue,
-                        buffers: &bound,
-                        scratch: scratch.as_ref(),
-                        after: None,
-                    })?;
-                }
-                Ok(prepaid)
-            })
-            .clone()
+                _ => None,
+            });
+        }
+        let kept = if self.kept > 0 { Some(backend.allocate(self.kept)?) } else { None };
+        let prepaid = Prepaid { bound, kept, constants };
+        if !self.prologue.is_empty() {
+            let empty = backend.allocate(0)?;
+            let buffers = self.bind(&prepaid, inputs, &[], None, &empty)?;
+            let scratch = self.scratch_memory(backend)?;
+            backend.submit(crate::Work {
+                launches: &self.prologue,
+                buffers: &buffers,
+                scratch: scratch.as_ref(),
+                after: None,
+            })?;
+        }
+        Ok(prepaid)
     }
 
     pub(crate) fn scratch_memory(&self, backend: &dyn Backend) -> Result<Option<Bound>, RuntimeError> {

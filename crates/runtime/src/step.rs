@@ -202,29 +202,34 @@ impl Step {
         self.inputs[self.index(id)?].to_host_copy()
     }
 
-    /// Binds again with the states of more rows: what they hold stays, the new
-    /// rows are zeros. `rows` of dimension 0 of every state named.
+    /// Binds again to a cut of the same program whose states have more rows:
+    /// what they hold stays in their first rows, the new rows are zeros. All
+    /// other inputs keep their values.
     ///
     /// # Errors
-    /// When a tensor is not a state, would shrink, or the larger graph is not
-    /// a right one.
-    pub fn grow(&mut self, states: &[TensorId], rows: usize) -> Result<(), RuntimeError> {
-        let mut graph = self.graph.clone();
+    /// When the graph takes other inputs, or a state has fewer rows than before;
+    /// the step stays as it was.
+    pub fn grow(&mut self, graph: TensorGraph) -> Result<(), RuntimeError> {
+        if graph.inputs.len() != self.graph.inputs.len() {
+            return Err(RuntimeError::Step("grows into a graph of equally many inputs"));
+        }
         let mut inputs = self.inputs.clone();
-        for &id in states {
-            let at = self.index(id)?;
-            let tensor = &mut graph.tensors[id.at()];
-            if tensor.role != Role::State || tensor.shape.rank() == 0 || tensor.shape[0] > rows {
-                return Err(RuntimeError::Step("grows states only, to at least the rows that they have"));
+        for (at, (&old_id, &new_id)) in self.graph.inputs.iter().zip(&graph.inputs).enumerate() {
+            let (old, new) = (self.graph.tensor(old_id), graph.tensor(new_id));
+            if old.role != new.role || old.dtype != new.dtype {
+                return Err(RuntimeError::Step("grows into a graph of the same inputs"));
             }
-            tensor.shape[0] = rows;
-            let old = self.inputs[at].to_host_copy()?;
-            let mut bytes = old.bytes().into_owned();
-            let needed =
-                tensor.dtype.bytes_for(tensor.shape.checked_count(tensor.dtype)?).unwrap_or(usize::MAX);
-            bytes.resize(needed, 0);
-            inputs[at] =
-                self.device.put_writable(&HostTensor::from_bytes(tensor.dtype, &tensor.shape, &bytes)?)?;
+            if old.shape == new.shape {
+                continue;
+            }
+            let rows = old.shape.rank() > 0 && new.shape.rank() > 0 && new.shape[0] >= old.shape[0];
+            if old.role != Role::State || !rows || old.shape[1..] != new.shape[1..] {
+                return Err(RuntimeError::Step("grows states only, and to more rows"));
+            }
+            let mut bytes = self.inputs[at].to_host_copy()?.bytes().into_owned();
+            let count = new.shape.checked_count(new.dtype)?;
+            bytes.resize(new.dtype.bytes_for(count).unwrap_or(usize::MAX), 0);
+            inputs[at] = self.device.put_writable(&HostTensor::from_bytes(new.dtype, &new.shape, &bytes)?)?;
         }
         *self = Step::bind(&self.device, graph, inputs, self.rebinds + 1)?;
         Ok(())

@@ -3,12 +3,24 @@ use std::collections::BTreeMap;
 use crate::RuntimeError;
 use crate::plan::{BufferId, Home, Plan};
 
-/// Every read finds what was written last, and no buffer is written over
-/// while another one that is still read lies there.
+/// In the arena, every read finds what was written last, and no buffer is
+/// written over while another one that is still read lies there. What is
+/// computed once reads and writes only what is kept.
 ///
 /// # Errors
 /// The first launch that breaks this.
 pub fn verify_plan(plan: &Plan) -> Result<(), RuntimeError> {
+    for (at, launch) in plan.prologue.iter().enumerate() {
+        for id in launch.reads.iter().chain(&launch.writes) {
+            if matches!(plan.buffers[id.at()].home, Home::Arena(_) | Home::Output) {
+                return Err(RuntimeError::BadPlan {
+                    launch: at,
+                    kernel: launch.prepared.kernel.into(),
+                    problem: format!("buffer {} of each run is used by what is computed once", id.0),
+                });
+            }
+        }
+    }
     // Which buffer owns each range of the arena: start to (end, owner).
     let mut owners: BTreeMap<usize, (usize, BufferId)> = BTreeMap::new();
     for (at, launch) in plan.launches.iter().enumerate() {

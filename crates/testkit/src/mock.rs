@@ -371,6 +371,7 @@ impl KernelRow for MockReference {
 
     fn can(&self, request: &Request<'_>) -> Answer {
         let takes = match request.sym {
+            Sym::Prim(Primitive::Kernel(call)) => call.cpu.get().is_some(),
             Sym::Prim(primitive) => {
                 !matches!(primitive.nature(), Nature::Control | Nature::DataSized | Nature::Fused)
             }

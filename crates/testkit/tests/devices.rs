@@ -2,7 +2,7 @@
 //! fusion, and the mock device; in both numerics modes.
 
 use oneir_cpu as _;
-use oneir_ir::primitive::{Case, Expected, Primitive};
+use oneir_ir::primitive::{Case, EvalError, Expected, Primitive};
 use oneir_ir::verify::{Tolerance, sample};
 use oneir_ir::{Leaves, Place, Spec, Value, lift, reference};
 use oneir_runtime::{Device, Evaluated};
@@ -45,6 +45,8 @@ fn check(device: &Device, case: &Case) {
                 close(device, e, f, &what);
             }
         }
+        // A kernel without a source is refused before it runs.
+        (Err(EvalError::NoSource { .. }), Err(f)) => assert!(f.contains("no kernel for `kernel`"), "{f}"),
         (Err(e), Err(f)) => assert!(f.contains(&e.to_string()), "{}: {what}: {f} but {e}", device.name()),
         (e, f) => panic!("{}: {what}: {f:?} but {e:?}", device.name()),
     }

@@ -177,6 +177,21 @@ fn a_cache_grows_without_planning_again() {
         let error = step.run_at(TensorId(1), 5).unwrap_err();
         assert!(matches!(error, RuntimeError::PastContext { position: 4, context: 4, .. }), "{error}");
         near(&step.output(0).unwrap(), &sum, "a refused step changes nothing");
+
+        // The next capacity class: bound again without running a pass.
+        let larger = read(&include_str!("graphs/growing_cache.txt").replace("[4, 2]", "[8, 2]"));
+        step.grow(larger.clone()).unwrap();
+        assert_eq!(step.rebinds(), 1);
+        let after = device.cache_counts();
+        assert_eq!((after.misses, after.skeleton_hits), (planned.misses, planned.skeleton_hits + 1));
+        for at in 5..=8 {
+            step.set(TensorId(0), &f32s(&[1, 2], &[1.0, 1.0])).unwrap();
+            step.run_at(TensorId(1), at).unwrap();
+            sum = [sum[0] + 1.0, sum[1] + 1.0];
+            near(&step.output(0).unwrap(), &sum, device.name());
+        }
+        assert!(step.run_at(TensorId(1), 9).is_err());
+        assert!(step.grow(graph.clone()).is_err(), "states do not shrink");
     }
 }
 

@@ -132,6 +132,75 @@ fn constants_are_computed_once() {
     assert_eq!((plan.prologue.len(), plan.launches.len()), (1, 1), "the table is prepared once");
 }
 
+/// A function of one argument that captured a computed value.
+fn capturing(device: &Device, captured: &HostTensor, f: impl Fn(&Value, &Value) -> Value) -> Vec<f32> {
+    let held = device.put(captured).unwrap().into_value();
+    let x = Value::placeholder(Spec::new(DType::F32, [2]));
+    let lifted = lift(std::slice::from_ref(&x), &[f(&x, &held)], Leaves::Constants).unwrap();
+    let mut inputs = vec![device.put(&HostTensor::from_slice(&[2], &[0f32, 0.0]).unwrap()).unwrap()];
+    inputs.extend(lifted.leaves.iter().map(|leaf| Evaluated::of(leaf).unwrap().clone()));
+    device.run(&lifted.graph, &inputs).unwrap()[0].to_host().unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn functions_of_one_form_keep_their_own_constants() {
+    for device in devices().unwrap() {
+        let sum = |x: &Value, w: &Value| {
+            let total = w.unary(oneir_ir::UnaryOp::Exp).unwrap().reduce(ReduceOp::Sum, &[0]).unwrap();
+            x.add(&total.broadcast(&[2]).unwrap()).unwrap()
+        };
+        for (captured, expected) in
+            [([0f32, 0.0], 2.0), ([1.0, 1.0], 2.0 * std::f32::consts::E), ([0.0, 0.0], 2.0)]
+        {
+            let found = capturing(&device, &HostTensor::from_slice(&[2], &captured).unwrap(), sum);
+            assert!(found.iter().all(|x| (x - expected).abs() < 1e-5), "{}: {found:?}", device.name());
+        }
+    }
+}
+
+#[test]
+fn copies_of_bound_constants_are_made_once() {
+    for device in devices().unwrap() {
+        let table = HostTensor::from_slice(&[2, 2], &[0f32, 1.0, 2.0, 3.0]).unwrap();
+        let found = capturing(&device, &table, |x, w| {
+            let turned = w.transpose(&[1, 0]).unwrap();
+            let soft = record(Primitive::Fast(FastOp::from(Softmax { axis: 1 })), &[&turned]);
+            x.add(&soft.reduce(ReduceOp::Max, &[1]).unwrap().reshape(&[2]).unwrap()).unwrap()
+        });
+        let top = 1.0 / (1.0 + (-2f32).exp());
+        assert!(found.iter().all(|x| (x - top).abs() < 1e-6), "{}: {found:?}", device.name());
+    }
+}
+
+#[test]
+fn a_kernel_without_a_source_here_is_refused_when_planned() {
+    use oneir_ir::graph::Fill;
+    use oneir_ir::primitive::{HostFunction, KernelCall};
+    let call = KernelCall {
+        name: "elsewhere".into(),
+        inputs: vec!["x".into()],
+        outputs: vec!["y".into()],
+        shapes: vec![vec![2]],
+        dtypes: vec![DType::F32],
+        template: vec![],
+        grid: vec![1, 1, 1],
+        threadgroup: vec![1, 1, 1],
+        init: Fill::Unfilled,
+        cuda: "__global__ void elsewhere() {}".into(),
+        cpu: HostFunction::none(),
+    };
+    let x = Value::constant(HostTensor::from_slice(&[2], &[1f32, 2.0]).unwrap());
+    let kernel = Primitive::Kernel(Box::new(call));
+    let place = Place::Named("node `elsewhere`".into());
+    let y = Value::record(kernel, &[&x], place).unwrap();
+    for device in devices().unwrap() {
+        let error = device.evaluate(std::slice::from_ref(&y)).unwrap_err();
+        assert!(matches!(error, RuntimeError::Unsupported { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("`kernel` on (f32[2]), written at node `elsewhere`"), "{text}");
+    }
+}
+
 #[test]
 fn wrong_inputs_are_refused_by_name() {
     for device in devices().unwrap() {

@@ -13,8 +13,11 @@ fn files(extensions: &[&str]) -> Vec<(String, String)> {
     let root = root();
     let mut folders: Vec<PathBuf> =
         ["crates", "docs", "scripts", ".ci"].iter().map(|f| root.join(f)).filter(|f| f.exists()).collect();
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(&root).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_file()).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(&root)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.is_file() && !p.ends_with(".git"))
+        .collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

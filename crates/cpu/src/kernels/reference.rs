@@ -24,6 +24,10 @@ impl KernelRow for Reference {
                 if matches!(primitive.nature(), Nature::Control | Nature::DataSized | Nature::Fused) {
                     return Answer::No;
                 }
+                // A kernel of the user's that has no source for the host.
+                if matches!(primitive, Primitive::Kernel(call) if call.cpu.get().is_none()) {
+                    return Answer::No;
+                }
                 primitive.clone()
             }
             Sym::Fused(fused) => match &fused.class {

@@ -134,7 +134,7 @@ macro_rules! classes {
 
         impl FastOp {
             /// What the op under the probe might be the last op of, with the
-            /// specs of the inputs; larger classes first.
+            /// specs of the inputs, in the order of the list.
             pub fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
                 let mut all = Vec::new();
                 $(all.extend(<$variant as FusedClass>::candidates(probe));)*

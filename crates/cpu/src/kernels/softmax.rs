@@ -20,8 +20,8 @@ pub(crate) fn rows(level: Level) -> Vec<Box<dyn KernelRow>> {
 const GRAIN: usize = 16 << 10;
 /// Exponentials that are kept at hand.
 const KEPT: usize = 4096;
-/// Columns that are worked on at once.
-const COLUMNS: usize = 128;
+/// Columns that are worked on at once, at most: long pieces of rows stream.
+const COLUMNS: usize = 1024;
 
 struct Softmax {
     level: Level,
@@ -81,11 +81,14 @@ fn launch<E: Stored>(level: Level, shape: Shape) -> Answer {
         }
         // SAFETY: the operand and the result are of `E`.
         let pointers = Shared(unsafe { (args.read::<E>(0), args.write::<E>(0)) });
-        let blocks = shape.inner.div_ceil(COLUMNS);
-        let grain = (GRAIN / (shape.n * shape.inner.min(COLUMNS))).max(1);
+        // How columns are split changes no result.
+        let split = shape.inner.div_ceil(args.threads.count()).next_multiple_of(64);
+        let width = split.min(COLUMNS).min(shape.inner);
+        let blocks = shape.inner.div_ceil(width);
+        let grain = (GRAIN / (shape.n * width)).max(1);
         args.threads.for_chunks(shape.starts.count() * blocks, grain, |range| {
             let (from, to) = pointers.get();
-            level.dispatch(Groups { shape: &shape, from, to, range });
+            level.dispatch(Groups { shape: &shape, from, to, range, width });
         });
         Ok(())
     }))
@@ -96,6 +99,8 @@ struct Groups<'a, E> {
     from: *const E,
     to: *mut E,
     range: std::ops::Range<usize>,
+    /// Columns of a unit.
+    width: usize,
 }
 
 impl<E: Stored> Work for Groups<'_, E> {
@@ -104,9 +109,9 @@ impl<E: Stored> Work for Groups<'_, E> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let shape = self.shape;
-        let blocks = shape.inner.div_ceil(COLUMNS);
+        let blocks = shape.inner.div_ceil(self.width);
         for unit in self.range {
-            let (group, column) = (unit / blocks, unit % blocks * COLUMNS);
+            let (group, column) = (unit / blocks, unit % blocks * self.width);
             // SAFETY: groups and columns lie inside the operand and the
             // result, and each is one unit's. The result may lie in the
             // operand's place: elements are read before they are written.
@@ -116,7 +121,7 @@ impl<E: Stored> Work for Groups<'_, E> {
                 if shape.inner == 1 {
                     row::<E, I>(from, to, shape.n);
                 } else {
-                    columns::<E, I>(from, to, shape, COLUMNS.min(shape.inner - column));
+                    columns::<E, I>(from, to, shape, self.width.min(shape.inner - column));
                 }
             }
         }
@@ -174,23 +179,23 @@ unsafe fn columns<E: Stored, I: Isa>(from: *const E, to: *mut E, shape: &Shape, 
     let mut block = [E::Wide::ZERO; COLUMNS];
     let (top, sum, block) = (&mut top[..columns], &mut sum[..columns], &mut block[..columns]);
     // SAFETY: as the caller promises.
-    let x = |i: usize, j: usize| unsafe { *from.add(i * shape.inner + j) }.widen();
+    let row = |i: usize| unsafe { std::slice::from_raw_parts(from.add(i * shape.inner), columns) };
     for i in 0..shape.n {
-        for (j, top) in top.iter_mut().enumerate() {
-            *top = Max::<E::Wide>::join(*top, x(i, j));
+        for (top, x) in top.iter_mut().zip(row(i)) {
+            *top = Max::<E::Wide>::join(*top, x.widen());
         }
     }
     for i in 0..shape.n {
-        for ((j, e), &top) in block.iter_mut().enumerate().zip(top.iter()) {
-            *e = E::Wide::exp::<I>(E::Wide::sub(x(i, j), top));
+        for ((e, x), &top) in block.iter_mut().zip(row(i)).zip(top.iter()) {
+            *e = E::Wide::exp::<I>(E::Wide::sub(x.widen(), top));
         }
         for (sum, &e) in sum.iter_mut().zip(block.iter()) {
             *sum = E::Wide::add(*sum, e);
         }
     }
     for i in 0..shape.n {
-        for ((j, e), (&top, &sum)) in block.iter_mut().enumerate().zip(top.iter().zip(sum.iter())) {
-            *e = E::Wide::div(E::Wide::exp::<I>(E::Wide::sub(x(i, j), top)), sum);
+        for ((e, x), (&top, &sum)) in block.iter_mut().zip(row(i)).zip(top.iter().zip(sum.iter())) {
+            *e = E::Wide::div(E::Wide::exp::<I>(E::Wide::sub(x.widen(), top)), sum);
         }
         for (j, &e) in block.iter().enumerate() {
             // SAFETY: as the caller promises.

@@ -3,8 +3,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::graph::{
-    Access, Class, Fused, GraphError, Op, OpId, Operand, Role, Sym, Tensor, TensorGraph, TensorId,
-    WriteResult,
+    Access, Class, Fused, GraphError, Op, OpId, Operand, Region, Role, StepArg, Sym, Tensor, TensorGraph,
+    TensorId, WriteResult,
 };
 use crate::{Invalid, Nature, Place, Primitive, Source, Spec, State, Value};
 

@@ -7,6 +7,7 @@ mod creation;
 mod einsum;
 mod elementwise;
 mod indexing;
+mod linear_attention;
 mod loss;
 mod ml;
 mod nn;
@@ -23,6 +24,7 @@ mod sequence;
 mod shape;
 mod signal;
 mod strings;
+mod training;
 
 use crate::call::{Call, Results};
 
@@ -49,6 +51,7 @@ const FAMILIES: &[&[Row]] = &[
     einsum::ROWS,
     elementwise::ROWS,
     indexing::ROWS,
+    linear_attention::ROWS,
     loss::ROWS,
     ml::ROWS,
     nn::ROWS,
@@ -65,6 +68,7 @@ const FAMILIES: &[&[Row]] = &[
     shape::ROWS,
     signal::ROWS,
     strings::ROWS,
+    training::ROWS,
 ];
 
 /// The operator of a name, where the imported version has it.

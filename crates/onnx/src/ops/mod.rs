@@ -17,6 +17,7 @@ mod quantize;
 mod random;
 mod recurrent;
 mod reduction;
+mod regions;
 mod resize;
 mod sampling;
 mod selection;
@@ -61,6 +62,7 @@ const FAMILIES: &[&[Row]] = &[
     random::ROWS,
     recurrent::ROWS,
     reduction::ROWS,
+    regions::ROWS,
     resize::ROWS,
     sampling::ROWS,
     selection::ROWS,

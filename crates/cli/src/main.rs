@@ -1,1 +1,65 @@
-fn main() {}
+//! The `oneir` command: runs ONNX models and shows what becomes of them.
+
+mod args;
+mod diagram;
+mod digits;
+mod dot;
+mod error;
+mod exact;
+mod inputs;
+mod inspect;
+mod literal;
+mod numbers;
+mod report;
+mod run;
+mod show;
+mod svg;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use oneir::{Device, Runtime};
+// Registers the device `mock`.
+use oneir_testkit as _;
+
+use args::{Cli, Command};
+use error::CliError;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Inspect(args) => inspect::inspect(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output wants no more of it.
+        Err(CliError::Stdout { source }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            let help = error.advice().map(|advice| format!("\nhelp: {advice}")).unwrap_or_default();
+            note(&format!("error: {error}{help}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes text to the standard output.
+fn print(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|source| CliError::Stdout { source })
+}
+
+/// Writes a line to the standard error, which may be closed.
+fn note(text: &str) {
+    _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The device of a name, or the default one.
+fn device(name: Option<&str>) -> Result<Device, CliError> {
+    let runtime = Runtime::global();
+    match name {
+        Some(name) => runtime.device(name),
+        None => runtime.default_device(),
+    }
+    .map_err(|source| CliError::Device { source: Box::new(source) })
+}

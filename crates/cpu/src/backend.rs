@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::launch::{Args, CpuLaunch};
 use crate::memory::{CpuMemory, Pool, Shared};
 use crate::par::Threads;
+use crate::simd::Level;
 
 /// Which kernels a back end has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +35,13 @@ impl CpuBackend {
 
     /// A back end on `threads` threads.
     pub fn with_threads(kernels: Kernels, threads: usize) -> CpuBackend {
+        CpuBackend::at_level(kernels, threads, Level::detect())
+    }
+
+    /// As [`CpuBackend::with_threads`], with the kernels of one instruction set.
+    pub(crate) fn at_level(kernels: Kernels, threads: usize, level: Level) -> CpuBackend {
         CpuBackend {
-            table: crate::kernels::table(kernels),
+            table: crate::kernels::table(kernels, level),
             pool: Arc::default(),
             threads: Threads::new(threads.max(1)),
         }

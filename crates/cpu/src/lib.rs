@@ -6,10 +6,12 @@
 //! (results that do not depend on batch size).
 
 mod backend;
+mod elementary;
 mod kernels;
 mod launch;
 mod memory;
 mod par;
+mod simd;
 
 use std::sync::Arc;
 

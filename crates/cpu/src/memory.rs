@@ -65,7 +65,7 @@ impl Drop for Block {
 fn class(bytes: usize) -> Option<usize> {
     let bytes = bytes.max(ALIGNMENT);
     // Eight classes to each doubling.
-    let step = (bytes.next_power_of_two() / 16).max(ALIGNMENT);
+    let step = (bytes.checked_next_power_of_two()? / 16).max(ALIGNMENT);
     bytes.checked_next_multiple_of(step)
 }
 

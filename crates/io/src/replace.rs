@@ -3,12 +3,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::IoError;
 use crate::error::Place;
-
-static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A file next to the one it will become, removed unless it becomes it.
 struct Temporary(Option<PathBuf>);
@@ -18,8 +15,8 @@ impl Temporary {
         if beside.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
         }
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Another writer may hold a number: the next one is tried.
+        for number in 0u64.. {
             let path = beside.with_file_name(format!(".oneir-{}-{number}.tmp", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok((Temporary(Some(path)), file)),
@@ -27,6 +24,7 @@ impl Temporary {
                 Err(e) => return Err(e),
             }
         }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     fn rename(mut self, to: &Path) -> io::Result<()> {

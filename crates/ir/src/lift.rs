@@ -1,9 +1,10 @@
 use oneir_tensor::HostTensor;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::graph::{
-    Class, Fused, GraphError, Op, OpId, Operand, Role, Sym, Tensor, TensorGraph, TensorId, WriteResult,
+    Access, Class, Fused, GraphError, Op, OpId, Operand, Role, Sym, Tensor, TensorGraph, TensorId,
+    WriteResult,
 };
 use crate::{Invalid, Nature, Place, Primitive, Source, State, Value};
 
@@ -162,9 +163,9 @@ impl Lifter {
     /// The values on the way that others hold, and of each leaf whether no one
     /// else holds it.
     fn owners(&mut self, outputs: &[Value]) -> (Vec<Value>, Vec<bool>) {
-        let wanted: std::collections::HashSet<usize> = outputs.iter().map(Value::node_key).collect();
+        let wanted: FxHashSet<usize> = outputs.iter().map(Value::node_key).collect();
         let mut held = Vec::new();
-        let mut alone = std::collections::HashSet::new();
+        let mut alone = FxHashSet::default();
         for (value, edges) in &self.met {
             // One handle is the one met here; leaves are listed once more.
             let own = 1 + *edges as usize;
@@ -272,54 +273,72 @@ impl Lifter {
         operands: &[TensorId],
         place: &Place,
     ) -> Result<Vec<TensorId>, GraphError> {
-        let inference = |why: Invalid| GraphError::Inference { op: primitive.name().into(), why };
-        let arguments: Vec<Value> =
-            operands.iter().map(|&id| Value::placeholder(self.graph.spec(id))).collect();
-        let (class, outputs) = match primitive {
-            Primitive::Fast(fast) => {
-                (Class::Fast(fast.clone()), fast.definition(&arguments).map_err(inference)?)
-            }
-            Primitive::Compiled(region) => {
-                (Class::Region(region.clone()), record_region(region, &arguments).map_err(inference)?)
-            }
+        let class = match primitive {
+            Primitive::Fast(fast) => Class::Fast(fast.clone()),
+            Primitive::Compiled(region) => Class::Region(region.clone()),
             other => {
                 return Err(GraphError::BareFused { op: self.graph.ops.len(), name: other.name() });
             }
         };
-        let inner = lift(&arguments, &outputs, Leaves::Constants)?;
-        // The definition's tensors and ops join this graph under new numbers.
-        let mut map: Vec<TensorId> = Vec::with_capacity(inner.graph.tensors.len());
-        for (i, mut tensor) in inner.graph.tensors.into_iter().enumerate() {
-            map.push(match operands.get(i) {
-                Some(&id) => id,
-                None => {
-                    tensor.observed = false;
-                    self.graph.push_tensor(tensor)
-                }
-            });
+        let operands: SmallVec<[Operand; 2]> = operands.iter().copied().map(Operand::whole).collect();
+        let (mut definition, results) = define(&mut self.graph, &class, &operands, None)?;
+        for part in &mut definition {
+            part.covers = [self.next_op(place)].into_iter().collect();
         }
-        let renamed = |id: TensorId| map[id.at()];
-        let mut definition = Vec::with_capacity(inner.graph.ops.len());
-        for mut op in inner.graph.ops {
-            for operand in &mut op.operands {
-                operand.tensor = renamed(operand.tensor);
-            }
-            for result in &mut op.results {
-                result.tensor = renamed(result.tensor);
-            }
-            op.covers = [self.next_op(place)].into_iter().collect();
-            definition.push(op);
-        }
-        let results: Vec<TensorId> = inner.graph.outputs.into_iter().map(renamed).collect();
         let covers = definition.iter().flat_map(|op| op.covers.iter().copied()).collect();
         self.graph.ops.push(Op {
             sym: Sym::Fused(Box::new(Fused { class, definition })),
-            operands: operands.iter().copied().map(Operand::whole).collect(),
+            operands,
             results: results.iter().copied().map(WriteResult::own).collect(),
             covers,
         });
         Ok(results)
     }
+}
+
+/// The ops that a class stands for on these operands, without covers, and the
+/// tensors that they end in: those given, or new ones.
+pub(crate) fn define(
+    graph: &mut TensorGraph,
+    class: &Class,
+    operands: &[Operand],
+    results: Option<&[TensorId]>,
+) -> Result<(Vec<Op>, Vec<TensorId>), GraphError> {
+    let inference = |why: Invalid| GraphError::Inference { op: class.name().into(), why };
+    let arguments: Vec<Value> = operands.iter().map(|o| Value::placeholder(graph.operand_spec(o))).collect();
+    let outputs = match class {
+        Class::Fast(fast) => fast.definition(&arguments),
+        Class::Region(region) => record_region(region, &arguments),
+    }
+    .map_err(inference)?;
+    let inner = lift(&arguments, &outputs, Leaves::Constants)?;
+    // The definition's tensors join this graph under new numbers.
+    let mut map: Vec<Option<TensorId>> = vec![None; inner.graph.tensors.len()];
+    for (&output, &result) in inner.graph.outputs.iter().zip(results.unwrap_or_default()) {
+        map[output.at()] = Some(result);
+    }
+    for (i, mut tensor) in inner.graph.tensors.into_iter().enumerate().skip(operands.len()) {
+        tensor.observed = false;
+        map[i].get_or_insert_with(|| graph.push_tensor(tensor));
+    }
+    let renamed = |id: TensorId| map[id.at()].unwrap_or(id);
+    let mut definition = Vec::with_capacity(inner.graph.ops.len());
+    for mut op in inner.graph.ops {
+        for operand in &mut op.operands {
+            // An argument is read as the fused op reads its operand.
+            match operands.get(operand.tensor.at()) {
+                Some(given) if operand.access == Access::Whole => *operand = given.clone(),
+                Some(_) => return Err(inference(Invalid::Arity { expected: "whole arguments", found: 0 })),
+                None => operand.tensor = renamed(operand.tensor),
+            }
+        }
+        for result in &mut op.results {
+            result.tensor = renamed(result.tensor);
+        }
+        op.covers.clear();
+        definition.push(op);
+    }
+    Ok((definition, inner.graph.outputs.into_iter().map(renamed).collect()))
 }
 
 /// A region's steps as recorded primitives.

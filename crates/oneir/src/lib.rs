@@ -1,1 +1,86 @@
-//! To come.
+//! A tensor system with one graph IR: arrays and ONNX files meet in it, and run
+//! from it on every device.
+//!
+//! # Arrays
+//!
+//! An [`Array`] is lazy: calls record what is to be computed, and looking at a
+//! value computes it. A call that makes no sense gives a failed array that
+//! remembers the call's line, so calls chain without `Result`.
+//!
+//! ```
+//! use oneir::Array;
+//!
+//! let x = Array::from_slice(&[1f32, 2.0, 3.0, 4.0], &[2, 2]);
+//! let rows = (&x * &x).sum(&[1], false);
+//! assert_eq!(rows.to_vec::<f32>()?, [5.0, 25.0]);
+//!
+//! let wrong = x.matmul(&Array::from_slice(&[1f32, 2.0, 3.0], &[3]));
+//! assert!(wrong.eval().is_err());
+//! # Ok::<(), oneir::ArrayError>(())
+//! ```
+//!
+//! # ONNX models
+//!
+//! ```
+//! use oneir::onnx::Model;
+//! use oneir::{Array, DType};
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/mlp_digits.onnx");
+//! let model = Model::open(path)?;
+//! let blank = Array::zeros(&[1, 64], DType::F32);
+//! let outputs = model.call(&[("X", blank)])?;
+//! let (name, probabilities) = &outputs[1];
+//! assert_eq!(name, "probabilities");
+//! assert_eq!(probabilities.shape(), Some(vec![1, 10]));
+//! # Ok::<(), oneir::onnx::OnnxError>(())
+//! ```
+//!
+//! # Devices
+//!
+//! Linking a back end registers its devices. The CPU's are always there;
+//! [`Runtime::names`] lists all, and [`Runtime::default_device`] is the one
+//! that is used where none is named.
+//!
+//! ```
+//! use oneir::{Array, Runtime};
+//!
+//! let device = Runtime::global().device("cpu-reference")?;
+//! let x = Array::arange(4, oneir::DType::F32).exp();
+//! oneir::eval_on(&device, std::slice::from_ref(&x))?;
+//! assert!(x.is_available());
+//! # Ok::<(), oneir::ArrayError>(())
+//! ```
+//!
+//! # Structure
+//!
+//! What nearly every program needs is at the root. The modules are the crates
+//! that Oneir is made of:
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`array`](mod@array) | lazy arrays and traced functions |
+//! | [`onnx`] | ONNX files as models |
+//! | [`io`] | npy, npz and safetensors files |
+//! | [`tensor`] | element types, shapes, tensors in host memory |
+//! | [`ir`] | primitives, recorded values, the tensor graph and its text form |
+//! | [`passes`] | the passes over tensor graphs |
+//! | [`runtime`] | devices, plans, steps |
+//! | [`cpu`] | the CPU back end |
+
+pub use oneir_array as array;
+pub use oneir_cpu as cpu;
+pub use oneir_io as io;
+pub use oneir_ir as ir;
+pub use oneir_onnx as onnx;
+pub use oneir_passes as passes;
+pub use oneir_runtime as runtime;
+pub use oneir_tensor as tensor;
+
+pub use oneir_array::{Array, ArrayError, eval, eval_on};
+pub use oneir_runtime::{Device, Runtime};
+pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
+
+/// The examples of the README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -44,7 +44,7 @@ impl Call<'_> {
             self.inputs.iter().map(|t| t.as_ref().map_or("nothing".into(), Term::describe)).collect();
         OnnxError::Operator {
             place: self.place(),
-            operator: format!("{}-{}", self.node.operator(), self.version),
+            version: self.version,
             inputs: format!("({})", inputs.join(", ")),
             reason: reason.into(),
         }

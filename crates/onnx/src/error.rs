@@ -77,12 +77,12 @@ pub enum OnnxError {
         operators: Vec<String>,
     },
     /// A node cannot be computed from what it is given.
-    #[error("{place} ({operator}) on {inputs}: {reason}")]
+    #[error("{place}, version {version}, on {inputs}: {reason}")]
     Operator {
         /// The node.
         place: Arc<Place>,
-        /// Its operator.
-        operator: String,
+        /// The version of the operator set that the model imports.
+        version: i64,
         /// Its inputs' types and shapes.
         inputs: String,
         /// Why.

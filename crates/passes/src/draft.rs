@@ -70,27 +70,32 @@ pub(crate) struct Draft {
     alias: Vec<Option<Box<Operand>>>,
     /// Lifted ops absorbed into a tensor that its first reader will cover.
     absorbed: FxHashMap<TensorId, SmallVec<[OpId; 2]>>,
+    /// Outputs that are views, by the tensor that they view.
+    viewing: FxHashMap<TensorId, SmallVec<[TensorId; 1]>>,
+    is_output: Vec<bool>,
     pub(crate) touches: Touches,
     pub(crate) questions: Vec<(Question, bool)>,
 }
 
 impl Draft {
-    pub(crate) fn new(lifted: &TensorGraph) -> Draft {
-        let touches = lifted.touches();
-        let graph = TensorGraph {
-            name: lifted.name.clone(),
-            tensors: lifted.tensors.clone(),
-            ops: Vec::new(),
-            inputs: lifted.inputs.clone(),
-            outputs: lifted.outputs.clone(),
-            lifted: lifted.lifted,
-            dead: lifted.dead.clone(),
-            folded: lifted.folded.clone(),
-            step: lifted.step.clone(),
-        };
+    pub(crate) fn new(mut graph: TensorGraph) -> Draft {
+        let touches = graph.touches();
+        let slots = std::mem::take(&mut graph.ops).into_iter().map(Some).collect();
         let alias = vec![None; graph.tensors.len()];
-        let slots = lifted.ops.iter().cloned().map(Some).collect();
-        Draft { graph, slots, alias, absorbed: FxHashMap::default(), touches, questions: Vec::new() }
+        let mut is_output = vec![false; graph.tensors.len()];
+        for &output in &graph.outputs {
+            is_output[output.at()] = true;
+        }
+        Draft {
+            graph,
+            slots,
+            alias,
+            absorbed: FxHashMap::default(),
+            viewing: FxHashMap::default(),
+            is_output,
+            touches,
+            questions: Vec::new(),
+        }
     }
 
     /// Asks about sizes and remembers the answer.
@@ -122,16 +127,32 @@ impl Draft {
 
     /// Rewrites the operands of an op to what they have turned out to be.
     pub(crate) fn resolve(&mut self, slot: usize) {
-        let Some(mut op) = self.slots[slot].take() else { return };
-        let mut covers: SmallVec<[OpId; 2]> = SmallVec::new();
-        each_operand(&mut op, &mut |operand| {
+        let stale = |op: &Op| op.operands.iter().any(|o| self.alias[o.tensor.at()].is_some());
+        match &self.slots[slot] {
+            Some(op) if stale(op) || matches!(op.sym, Sym::Fused(_)) => {}
+            _ => return,
+        }
+        if let Some(mut op) = self.slots[slot].take() {
+            self.resolve_op(&mut op);
+            self.slots[slot] = Some(op);
+        }
+    }
+
+    fn resolve_op(&mut self, op: &mut Op) {
+        let Op { sym, operands, covers, .. } = op;
+        if let Sym::Fused(fused) = sym {
+            // The definition's first reader of a view covers it.
+            for part in &mut fused.definition {
+                self.resolve_op(part);
+            }
+            *covers = fused.definition.iter().flat_map(|part| part.covers.iter().copied()).collect();
+        }
+        for operand in operands {
             if let Some(Some(new)) = self.resolved(operand) {
                 covers.extend(self.absorbed.remove(&operand.tensor).unwrap_or_default());
                 *operand = new;
             }
-        });
-        op.covers.extend(covers);
-        self.slots[slot] = Some(op);
+        }
     }
 
     /// Carries out a decision. `None` when it does not hold on these sizes.
@@ -203,20 +224,20 @@ impl Draft {
         if !all.is_empty() {
             self.absorbed.entry(tensor).or_default().extend(all);
         }
-        self.alias[tensor.at()] = Some(Box::new(operand));
-        // No op reads an output again, so what it stands for is kept up here.
-        for i in 0..self.graph.outputs.len() {
-            let output = self.graph.outputs[i];
-            let Some(alias) = self.alias[output.at()].as_deref().filter(|a| a.tensor == tensor) else {
-                continue;
-            };
-            if let Some(Some(new)) = self.resolved(alias) {
-                self.alias[output.at()] = Some(Box::new(new));
-                if let Some(covers) = self.absorbed.remove(&tensor) {
-                    self.absorbed.entry(output).or_default().extend(covers);
-                }
-            }
+        let mut viewing = self.viewing.remove(&tensor).unwrap_or_default();
+        if self.is_output[tensor.at()] {
+            viewing.push(tensor);
         }
+        if !viewing.is_empty() {
+            self.viewing.entry(operand.tensor).or_default().extend(viewing);
+        }
+        self.alias[tensor.at()] = Some(Box::new(operand));
+    }
+
+    /// How the outputs that are views of a tensor see it.
+    pub(crate) fn viewed_by_outputs(&self, tensor: TensorId) -> impl Iterator<Item = Operand> {
+        let outputs = self.viewing.get(&tensor).map(SmallVec::as_slice).unwrap_or_default();
+        outputs.iter().filter_map(|&output| self.output_alias(output)).map(|(operand, _)| operand)
     }
 
     /// The operand that a view op's result is.
@@ -284,14 +305,18 @@ impl Draft {
     /// The finished graph. Outputs that are views of something become views
     /// again.
     pub(crate) fn finish(mut self) -> TensorGraph {
-        let mut ops: Vec<Op> = self.slots.into_iter().flatten().collect();
-        for (i, &output) in self.graph.outputs.iter().enumerate() {
-            let again = self.graph.outputs[..i].contains(&output);
-            if let (false, Some(alias)) = (again, &self.alias[output.at()]) {
-                let covers = self.absorbed.remove(&output).unwrap_or_default();
+        let mut ops: Vec<Op> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
+        let mut done = rustc_hash::FxHashSet::default();
+        for output in self.graph.outputs.clone() {
+            let again = !done.insert(output);
+            if let (false, Some(alias)) = (again, self.output_alias(output)) {
+                let mut covers = self.absorbed.remove(&output).unwrap_or_default();
+                for tensor in alias.1 {
+                    covers.extend(self.absorbed.remove(&tensor).unwrap_or_default());
+                }
                 ops.push(Op {
                     sym: Sym::View,
-                    operands: [(**alias).clone()].into_iter().collect(),
+                    operands: [alias.0].into_iter().collect(),
                     results: [WriteResult::own(output)].into(),
                     covers,
                 });
@@ -304,9 +329,21 @@ impl Draft {
         self.graph
     }
 
-    /// Whether an output is a view of a tensor.
-    pub(crate) fn aliases(&self) -> impl Iterator<Item = TensorId> {
-        self.graph.outputs.iter().filter_map(|o| self.alias[o.at()].as_ref()).map(|alias| alias.tensor)
+    /// What an output has turned out to be, if not itself, and the tensors on
+    /// the way there.
+    pub(crate) fn output_alias(&self, output: TensorId) -> Option<(Operand, Vec<TensorId>)> {
+        let mut operand = self.alias[output.at()].as_deref()?.clone();
+        let mut passed = Vec::new();
+        while let Some(Some(next)) = self.resolved(&operand) {
+            passed.push(operand.tensor);
+            operand = next;
+        }
+        Some((operand, passed))
+    }
+
+    /// What outputs that are not tensors of their own are views of.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = Operand> {
+        self.graph.outputs.iter().filter_map(|&o| self.output_alias(o)).map(|(operand, _)| operand)
     }
 
     /// How often each tensor is read, the caller's reads included, and which
@@ -327,7 +364,7 @@ impl Draft {
                 }
             }
         }
-        for tensor in self.graph.outputs.iter().copied().chain(self.aliases()) {
+        for tensor in self.graph.outputs.iter().copied().chain(self.aliases().map(|o| o.tensor)) {
             uses.reads[tensor.at()] += 1;
         }
         if let Some(step) = &self.graph.step {
@@ -367,15 +404,6 @@ impl Draft {
     pub(crate) fn removable(&self, op: &Op) -> bool {
         let effect = matches!(&op.sym, Sym::Prim(p) if p.nature() == Nature::Effect);
         !effect && op.results.iter().all(|r| r.dst == Dst::Own && !self.graph.tensor(r.tensor).observed)
-    }
-}
-
-/// Calls `f` with every operand of an op, and of its definition where it is
-/// fused.
-fn each_operand(op: &mut Op, f: &mut dyn FnMut(&mut Operand)) {
-    op.operands.iter_mut().for_each(&mut *f);
-    if let Sym::Fused(fused) = &mut op.sym {
-        fused.definition.iter_mut().for_each(|part| each_operand(part, f));
     }
 }
 

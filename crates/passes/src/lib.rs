@@ -13,7 +13,7 @@
 //! let x = Value::placeholder(Spec::new(DType::F32, [4]));
 //! let y = x.add(&x.filled_like(0.0)?)?.multiply(&x)?.add(&x)?;
 //! let lifted = lift(&[x], &[y], Leaves::Constants)?;
-//! let (graph, _) = optimise(&lifted.graph, &Options::default())?;
+//! let (graph, _) = optimise(lifted.graph, &Options::default())?;
 //! assert_eq!(graph.ops.len(), 1, "adding 0 goes away, the rest is one region");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

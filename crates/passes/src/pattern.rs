@@ -61,7 +61,7 @@ impl Patterns {
 impl Pattern {
     fn new(inputs: &[Value], output: &Value) -> Option<Pattern> {
         let lifted = lift(inputs, std::slice::from_ref(output), Leaves::Constants).ok()?;
-        let (graph, _) = crate::pipeline::normalise(&lifted.graph).ok()?;
+        let (graph, _) = crate::pipeline::normalise(lifted.graph).ok()?;
         let mut producer = vec![None; graph.tensors.len()];
         for (at, op) in graph.ops.iter().enumerate() {
             producer[op.result().at()] = Some(at);

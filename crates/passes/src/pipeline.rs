@@ -43,7 +43,7 @@ impl Recipe {
 ///
 /// # Errors
 /// When a constant has no value: the data of an op on constants is refused.
-pub fn optimise(lifted: &TensorGraph, options: &Options) -> Result<(TensorGraph, Recipe), GraphError> {
+pub fn optimise(lifted: TensorGraph, options: &Options) -> Result<(TensorGraph, Recipe), GraphError> {
     optimise_until(lifted, options, PASSES[PASSES.len() - 1])
 }
 
@@ -52,7 +52,7 @@ pub fn optimise(lifted: &TensorGraph, options: &Options) -> Result<(TensorGraph,
 /// # Errors
 /// As [`optimise`].
 pub fn optimise_until(
-    lifted: &TensorGraph,
+    lifted: TensorGraph,
     options: &Options,
     last: &str,
 ) -> Result<(TensorGraph, Recipe), GraphError> {
@@ -72,7 +72,7 @@ pub fn optimise_until(
 }
 
 /// The graph that a pattern is matched as: simplified, and without views.
-pub(crate) fn normalise(lifted: &TensorGraph) -> Result<(TensorGraph, Recipe), GraphError> {
+pub(crate) fn normalise(lifted: TensorGraph) -> Result<(TensorGraph, Recipe), GraphError> {
     optimise_until(lifted, &Options { fusion: false }, "dead")
 }
 
@@ -85,7 +85,7 @@ pub fn replay(lifted: &TensorGraph, recipe: &Recipe) -> Result<Option<TensorGrap
     if recipe.questions.iter().any(|(question, answer)| question.answer(lifted) != *answer) {
         return Ok(None);
     }
-    let mut draft = Draft::new(lifted);
+    let mut draft = Draft::new(lifted.clone());
     for (pass, decisions) in PASSES.iter().zip(&recipe.decisions) {
         let sweeps = matches!(*pass, "simplify" | "cse" | "views");
         let mut next = decisions.iter().peekable();

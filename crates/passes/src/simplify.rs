@@ -11,12 +11,19 @@ const FOLD_LIMIT: usize = 1024;
 
 /// Takes away what changes nothing, and computes what is known.
 pub(crate) fn decide(draft: &mut Draft, slot: usize) -> Option<Decision> {
-    let op = draft.slots[slot].clone()?;
+    // Questions are noted in the draft, so the op stands aside meanwhile.
+    let op = draft.slots[slot].take()?;
+    let decision = decide_op(draft, &op);
+    draft.slots[slot] = Some(op);
+    decision
+}
+
+fn decide_op(draft: &mut Draft, op: &Op) -> Option<Decision> {
     let Sym::Prim(primitive) = &op.sym else { return None };
-    if let Some(k) = same_as_operand(draft, primitive, &op) {
+    if let Some(k) = same_as_operand(draft, primitive, op) {
         return Some(Decision::Same(k));
     }
-    if let Some(replacement) = cheaper(draft, primitive, &op) {
+    if let Some(replacement) = cheaper(draft, primitive, op) {
         return Some(replacement);
     }
     let pure = primitive.nature().is_pure() && primitive.nature() != Nature::DataSized;

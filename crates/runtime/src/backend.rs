@@ -47,6 +47,13 @@ pub struct Work<'a> {
     pub after: Option<&'a mut dyn FnMut(usize)>,
 }
 
+/// Launches recorded once, to be run again over the same buffers without
+/// deciding anything.
+pub trait Captured: Send + Sync {
+    /// Runs them.
+    fn replay(&self) -> Result<(), RuntimeError>;
+}
+
 /// A device driver: memory, a queue, and kernels.
 ///
 /// Work, uploads and downloads happen in the order in which they are asked
@@ -90,6 +97,11 @@ pub trait Backend: Send + Sync {
 
     /// Runs launches in order.
     fn submit(&self, work: Work<'_>) -> Result<(), RuntimeError>;
+
+    /// Records launches for replay; `None` where the back end cannot.
+    fn capture(&self, _work: &Work<'_>) -> Result<Option<Box<dyn Captured>>, RuntimeError> {
+        Ok(None)
+    }
 
     /// Waits for all that was asked for.
     fn synchronise(&self) -> Result<(), RuntimeError>;

@@ -1,9 +1,10 @@
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use oneir_ir::graph::TensorGraph;
 use oneir_passes::{Options, Recipe, optimise, replay};
 use oneir_tensor::Layout;
+use rustc_hash::FxHashMap;
 
 use crate::RuntimeError;
 use crate::execute::Executable;
@@ -38,8 +39,8 @@ type Recipes = Vec<Arc<Recipe>>;
 /// A bounded cache: the oldest half goes when it is full.
 #[derive(Default)]
 pub(crate) struct Cache {
-    plans: HashMap<PlanKey, (u64, Arc<Executable>)>,
-    skeletons: HashMap<Vec<u8>, (u64, Recipes)>,
+    plans: FxHashMap<PlanKey, (u64, Arc<Executable>)>,
+    skeletons: FxHashMap<Vec<u8>, (u64, Recipes)>,
     clock: u64,
     /// Bytes of all keys held.
     weight: usize,
@@ -109,15 +110,15 @@ impl Cache {
 /// The optimised graph, by a recipe where one fits, and the new recipe where
 /// none did.
 pub(crate) fn optimised(
-    lifted: &TensorGraph,
+    lifted: Cow<'_, TensorGraph>,
     options: &Options,
     recipes: &Recipes,
 ) -> Result<(TensorGraph, Option<Recipe>), RuntimeError> {
     for recipe in recipes {
-        if let Some(graph) = replay(lifted, recipe)? {
+        if let Some(graph) = replay(&lifted, recipe)? {
             return Ok((graph, None));
         }
     }
-    let (graph, recipe) = optimise(lifted, options)?;
+    let (graph, recipe) = optimise(lifted.into_owned(), options)?;
     Ok((graph, Some(recipe)))
 }

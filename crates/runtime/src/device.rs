@@ -1,7 +1,8 @@
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_ir::graph::TensorGraph;
-use oneir_ir::{Leaves, Payload, Spec, Value, lift};
+use oneir_ir::{Leaves, Lifted, Payload, Spec, Value, lift};
 use oneir_passes::Options;
 use oneir_tensor::{Buffer, DType, HostTensor, Layout, TensorError};
 
@@ -65,6 +66,11 @@ impl Device {
     /// A device over a back end.
     pub fn new(name: impl Into<String>, backend: Arc<dyn Backend>, options: DeviceOptions) -> Device {
         Device(Arc::new(Inner { name: name.into(), backend, options, cache: Mutex::default() }))
+    }
+
+    /// The same back end with other options and its own caches.
+    pub fn with_options(&self, name: impl Into<String>, options: DeviceOptions) -> Device {
+        Device::new(name, self.0.backend.clone(), options)
     }
 
     /// The device's name.
@@ -136,8 +142,18 @@ impl Device {
         layouts: &[Layout],
         donated: &[bool],
     ) -> Result<Arc<Executable>, RuntimeError> {
+        self.planned(Cow::Borrowed(lifted), layouts, donated)
+    }
+
+    /// As [`Device::executable`], of a graph that may be used up.
+    fn planned(
+        &self,
+        lifted: Cow<'_, TensorGraph>,
+        layouts: &[Layout],
+        donated: &[bool],
+    ) -> Result<Arc<Executable>, RuntimeError> {
         let key =
-            PlanKey { graph: GraphKey::of(lifted), layouts: layouts.to_vec(), donated: donated.to_vec() };
+            PlanKey { graph: GraphKey::of(&lifted), layouts: layouts.to_vec(), donated: donated.to_vec() };
         let recipes = {
             let mut cache = self.cache();
             if let Some(plan) = cache.plan(&key) {
@@ -210,8 +226,8 @@ impl Device {
         let inputs: Vec<Evaluated> =
             lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = self.executable(&lifted.graph, &layouts, &donated)?;
-        drop(lifted);
+        let Lifted { graph, .. } = lifted;
+        let executable = self.planned(Cow::Owned(graph), &layouts, &donated)?;
         let results = executable.run(self, &inputs, profile)?;
         let mut results = results.into_iter();
         let mut at = 0;

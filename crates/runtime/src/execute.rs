@@ -245,6 +245,7 @@ fn split(mut graph: TensorGraph) -> (TensorGraph, Option<Rest>) {
             tensor.role = Role::Input;
         }
     }
+    tail.number_lifted();
     graph.outputs = needed;
     (graph, Some(Rest { op, tail, carried }))
 }
@@ -434,25 +435,15 @@ fn retyped(graph: &TensorGraph, specs: &[Spec]) -> Result<TensorGraph, RuntimeEr
 }
 
 fn retype_op(graph: &mut TensorGraph, op: &mut Op) -> Result<(), RuntimeError> {
-    use oneir_ir::graph::Access;
-    // Views of what changed size keep their meaning where they repeat or pass
-    // on whole dimensions.
-    let contiguous = |o: &Operand| match &o.access {
-        Access::View(layout) => !layout.is_row_contiguous() || layout.offset != 0,
-        _ => false,
-    };
+    // A view that was made for another size may leave its tensor.
     for operand in &op.operands {
         let count = graph.tensor(operand.tensor).shape.count();
-        let fits = graph.layout(operand).check_within(count).is_ok();
-        if !fits || (contiguous(operand) && graph.tensor(operand.tensor).role == Role::Input && !fits) {
-            return Err(GraphError::ViewOutOfTensor {
-                op: 0,
-                name: op.sym.name(),
-                tensor: format!("%{}", operand.tensor.0),
-                why: oneir_tensor::TensorError::OutOfBounds { element: count as isize, available: count },
-            }
-            .into());
-        }
+        graph.layout(operand).check_within(count).map_err(|why| GraphError::ViewOutOfTensor {
+            op: 0,
+            name: op.sym.name(),
+            tensor: format!("%{}", operand.tensor.0),
+            why,
+        })?;
     }
     if let Sym::Fused(fused) = &mut op.sym {
         for part in &mut fused.definition {

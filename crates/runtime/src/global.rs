@@ -3,6 +3,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{Backend, Device, DeviceOptions, RuntimeError};
 
+/// A back end as an entry makes it, or why it cannot be had here.
+pub type Made = Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>;
+
 /// A back end that a program brings by linking it.
 pub struct BackendEntry {
     /// The device's name.
@@ -10,7 +13,7 @@ pub struct BackendEntry {
     /// Which comes first when nothing is asked for: the highest.
     pub rank: u32,
     /// Makes the device, or says that it cannot be had here.
-    pub make: fn() -> Result<(Arc<dyn Backend>, DeviceOptions), RuntimeError>,
+    pub make: fn() -> Made,
 }
 
 inventory::collect!(BackendEntry);

@@ -20,11 +20,11 @@ mod profile;
 mod step;
 mod verify;
 
-pub use backend::{Backend, Bound, Memory, Work};
+pub use backend::{Backend, Bound, Captured, Memory, Work};
 pub use cache::CacheCounts;
 pub use device::{Device, DeviceOptions, Evaluated, Numerics};
 pub use error::RuntimeError;
-pub use global::{BackendEntry, Runtime};
+pub use global::{BackendEntry, Made, Runtime};
 pub use inventory;
 pub use kernel::{Answer, KernelRow, KernelTable, OperandSpec, Prepared, Request, ResultSpec};
 pub use plan::{Argument, BufferId, BufferPlan, Home, Launch, Plan};

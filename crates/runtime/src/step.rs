@@ -4,7 +4,7 @@ use oneir_ir::graph::{Dst, GraphError, Role, RowSel, TensorGraph, TensorId};
 use oneir_tensor::{HostTensor, Layout};
 
 use crate::execute::{Executable, submit};
-use crate::{Bound, Device, Evaluated, RuntimeError};
+use crate::{Bound, Captured, Device, Evaluated, RuntimeError, Work};
 
 /// A plan bound to weights and states, run again and again. A run allocates
 /// nothing and decides nothing.
@@ -16,6 +16,7 @@ pub struct Step {
     bound: Vec<Bound>,
     scratch: Option<Bound>,
     outputs: Vec<Evaluated>,
+    captured: Option<Box<dyn Captured>>,
     rebinds: usize,
 }
 
@@ -93,7 +94,27 @@ impl Step {
                 Evaluated { device: device.clone(), memory: place.memory.clone(), dtype, layout }
             })
             .collect();
-        Ok(Step { device: device.clone(), graph, executable, inputs, bound, scratch, outputs, rebinds })
+        let captured = if device.options().paranoid {
+            None
+        } else {
+            backend.capture(&Work {
+                launches: &plan.launches,
+                buffers: &bound,
+                scratch: scratch.as_ref(),
+                after: None,
+            })?
+        };
+        Ok(Step {
+            device: device.clone(),
+            graph,
+            executable,
+            inputs,
+            bound,
+            scratch,
+            outputs,
+            captured,
+            rebinds,
+        })
     }
 
     /// Gives an input or parameter its value for the next run.
@@ -127,6 +148,9 @@ impl Step {
     /// # Errors
     /// When a kernel fails.
     pub fn run(&mut self) -> Result<(), RuntimeError> {
+        if let Some(captured) = &self.captured {
+            return captured.replay();
+        }
         submit(self.executable.plan(), &self.device, &self.bound, self.scratch.as_ref(), None)
     }
 
@@ -204,6 +228,11 @@ impl Step {
         }
         *self = Step::bind(&self.device, graph, inputs, self.rebinds + 1)?;
         Ok(())
+    }
+
+    /// Whether runs replay launches that were recorded once.
+    pub fn is_captured(&self) -> bool {
+        self.captured.is_some()
     }
 
     /// How often the step was bound again.

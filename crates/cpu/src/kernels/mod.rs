@@ -1,18 +1,35 @@
 //! The kernels, by family. A family's file holds its kernels and their rows.
 
+mod fold;
+mod matmul;
 mod movement;
+mod norms;
+mod reduce;
 mod reference;
+mod region;
+mod softmax;
+mod starts;
+mod transpose;
 
 use oneir_runtime::{KernelRow, KernelTable};
 
 use crate::Kernels;
+use crate::simd::Level;
 
 /// The kernel table of a back end: fast rows first, the reference last.
-pub(crate) fn table(kernels: Kernels) -> KernelTable {
+pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
     let mut rows: Vec<Box<dyn KernelRow>> = Vec::new();
     if kernels == Kernels::All {
         rows.extend(movement::rows());
+        rows.extend(region::rows(level));
+        rows.extend(matmul::rows(level));
+        rows.extend(reduce::rows(level));
+        rows.extend(softmax::rows(level));
+        rows.extend(norms::rows(level));
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)
 }
+
+#[cfg(test)]
+mod level_tests;

@@ -8,6 +8,7 @@ use oneir_runtime::{Answer, KernelRow, Request};
 use oneir_tensor::{DType, Layout};
 use smallvec::SmallVec;
 
+use super::transpose::transpose;
 use crate::launch::{Args, Shared, prepared};
 use crate::par::Threads;
 
@@ -126,6 +127,18 @@ unsafe fn copy_dims(dims: &[(usize, isize, isize)], source: *const u8, target: *
                 }
             },
             // A transposition: blocks keep both sides in the cache.
+            [(n, a, b), (m, c, d)]
+                if matches!(unit, 1 | 2 | 4 | 8) && *a == unit as isize && *d == unit as isize =>
+            {
+                const BLOCK: usize = 64;
+                for i in (0..*n).step_by(BLOCK) {
+                    for j in (0..*m).step_by(BLOCK) {
+                        let block = (BLOCK.min(*n - i), BLOCK.min(*m - j));
+                        let (p, q) = (i as isize * a + j as isize * c, i as isize * b + j as isize * d);
+                        transpose(unit, block, (source.offset(p), *c), (target.offset(q), *b));
+                    }
+                }
+            }
             [(n, a, b), (m, c, d)] if unit <= 8 && a.abs() < c.abs() => {
                 const BLOCK: usize = 32;
                 for i in (0..*n).step_by(BLOCK) {

@@ -1,6 +1,6 @@
 use oneir_ir::graph::{Class, Dst, RowSel, Sym};
 use oneir_ir::primitive::EvalError;
-use oneir_ir::{Nature, reference};
+use oneir_ir::{Nature, Primitive, reference};
 use oneir_runtime::{Answer, KernelRow, OperandSpec, Request, ResultSpec};
 use oneir_tensor::{DType, HostTensor, Layout};
 
@@ -19,26 +19,29 @@ impl KernelRow for Reference {
     }
 
     fn can(&self, request: &Request<'_>) -> Answer {
-        match request.sym {
+        let computes = match request.sym {
             Sym::Prim(primitive) => {
                 if matches!(primitive.nature(), Nature::Control | Nature::DataSized | Nature::Fused) {
                     return Answer::No;
                 }
+                primitive.clone()
             }
-            Sym::Fused(fused) if matches!(fused.class, Class::Region(_)) => {}
-            // A class without a kernel runs its definition.
-            Sym::Fused(_) | Sym::View => return Answer::No,
-        }
+            Sym::Fused(fused) => match &fused.class {
+                Class::Region(region) => Primitive::Compiled(region.clone()),
+                // A class without a kernel runs its definition.
+                Class::Fast(_) => return Answer::No,
+            },
+            Sym::View => return Answer::No,
+        };
         let sub_byte = |dtype: DType, layout: &Layout| {
             dtype.size().is_none() && !(layout.is_row_contiguous() && layout.offset == 0)
         };
         if request.operands.iter().any(|o| sub_byte(o.dtype, &o.layout)) {
             return Answer::No;
         }
-        let sym = request.sym.clone();
         let operands = request.operands.to_vec();
         let results = request.results.to_vec();
-        let mut answer = prepared("reference", move |args| run(args, &sym, &operands, &results));
+        let mut answer = prepared("reference", move |args| run(args, &computes, &operands, &results));
         answer.fallible = true;
         Answer::Yes(answer)
     }
@@ -71,7 +74,7 @@ fn gather(args: &Args<'_>, k: usize, operand: &OperandSpec) -> Result<HostTensor
 
 fn run(
     args: &Args<'_>,
-    sym: &Sym,
+    computes: &Primitive,
     operands: &[OperandSpec],
     results: &[ResultSpec],
 ) -> Result<(), EvalError> {
@@ -80,14 +83,7 @@ fn run(
     // Rows that parameters name follow the operands.
     let named = results.iter().filter(|r| matches!(r.dst, Dst::Rows { row: RowSel::Param(_), .. })).count();
     let mut rows = inputs.split_off(inputs.len() - named).into_iter();
-    let made = match sym {
-        Sym::Prim(primitive) => primitive.evaluate(&inputs)?,
-        Sym::Fused(fused) => match &fused.class {
-            Class::Region(region) => oneir_ir::Primitive::Compiled(region.clone()).evaluate(&inputs)?,
-            Class::Fast(fast) => oneir_ir::Primitive::Fast(fast.clone()).evaluate(&inputs)?,
-        },
-        Sym::View => inputs,
-    };
+    let made = computes.evaluate(&inputs)?;
     for (k, (value, result)) in made.iter().zip(results).enumerate() {
         let bytes = value.bytes();
         match result.dst {
@@ -102,7 +98,7 @@ fn run(
                 };
                 let size = value.dtype().size().unwrap_or(1);
                 let place =
-                    reference::rows_layout(sym.name(), result.capacity, value.count(), pitch, row, span)
+                    reference::rows_layout(computes.name(), result.capacity, value.count(), pitch, row, span)
                         .map_err(Box::new)?;
                 for (i, at) in place.offsets().enumerate() {
                     // SAFETY: `rows_layout` checked the place against the table.

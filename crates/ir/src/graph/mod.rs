@@ -4,6 +4,7 @@
 mod body;
 mod error;
 mod facts;
+mod function;
 mod op;
 mod region;
 mod step_io;
@@ -14,6 +15,7 @@ use oneir_tensor::{HostTensor, Layout, Shape};
 pub use body::Body;
 pub use error::GraphError;
 pub use facts::{Elem, Fill, Role, Storage, Tensor};
+pub use function::Function;
 pub use op::{Access, Class, Dst, Fused, Op, Operand, Part, RowSel, Span, Strided, Sym, WriteResult};
 pub use region::{Region, RegionStep, StepArg};
 pub use step_io::{QuantFormat, SeqIo, StepIo};
@@ -132,6 +134,32 @@ impl TensorGraph {
                 }
             },
         }
+    }
+
+    /// Takes the graph as it is for the lifted one: numbers its ops anew.
+    pub fn number_lifted(&mut self) {
+        fn number(op: &mut Op, next: &mut u32) {
+            op.covers.clear();
+            match &mut op.sym {
+                Sym::Fused(fused) => {
+                    for part in &mut fused.definition {
+                        number(part, next);
+                        op.covers.extend(part.covers.iter().copied());
+                    }
+                }
+                Sym::Prim(_) | Sym::View => {
+                    op.covers.push(OpId(*next));
+                    *next += 1;
+                }
+            }
+        }
+        let mut next = 0;
+        for op in &mut self.ops {
+            number(op, &mut next);
+        }
+        self.lifted = next;
+        self.dead.clear();
+        self.folded.clear();
     }
 
     /// Which ops read and write each tensor.

@@ -129,8 +129,12 @@ macro_rules! primitives {
             pub fn read(text: &mut Cursor<'_>) -> Result<Primitive, TextError> {
                 let mut ahead = text.clone();
                 let name = ahead.word("a primitive")?;
+                // Each in a function of its own: bodies nest, and one frame with
+                // the parameters of all primitives would be large.
                 $(if name == stringify!($module) {
-                    *text = ahead;
+                    #[inline(never)]
+                    fn parameters(text: &mut Cursor<'_>) -> Result<Primitive, TextError> {
+                    _ = &text;
                     $(text.expect("(")?;
                       text.expect(stringify!($tf))?;
                       text.expect("=")?;
@@ -143,7 +147,10 @@ macro_rules! primitives {
                         text.expect("=")?;
                         let $sf = <$st as Attr>::read(text)?;)*
                       text.expect(")")?;)?
-                    return Ok(Primitive::$variant $(($tf))? $({ $($sf),* })?);
+                    Ok(Primitive::$variant $(($tf))? $({ $($sf),* })?)
+                    }
+                    *text = ahead;
+                    return parameters(text);
                 })*
                 Err(text.error("a primitive"))
             }

@@ -13,7 +13,7 @@ use crate::graph::{
 
 /// Graphs inside graphs, and definitions inside ops, deeper than this are
 /// refused.
-const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 16;
 
 /// Parses a graph as printed.
 pub(crate) fn read_graph(text: &mut Cursor<'_>) -> Result<TensorGraph, TextError> {
@@ -48,22 +48,32 @@ pub(crate) fn read_graph(text: &mut Cursor<'_>) -> Result<TensorGraph, TextError
     while !text.take("}") {
         graph.ops.push(read_op(text)?);
     }
-    // A graph written by hand is its own lifted graph.
-    if !counted {
-        let mut next = 0;
-        for op in &mut graph.ops {
-            number_covers(op, &mut next);
-        }
-        graph.lifted = next;
-    }
     text.leave();
     let known = graph.tensors.len();
     let named =
         graph.inputs.iter().chain(&graph.outputs).copied().chain(graph.ops.iter().flat_map(tensors_of));
-    match named.into_iter().find(|id| id.at() >= known) {
-        Some(id) => Err(text.error(format!("a graph that declares tensor %{}", id.0))),
-        None => Ok(graph),
+    if let Some(id) = named.into_iter().find(|id| id.at() >= known) {
+        return Err(text.error(format!("a graph that declares tensor %{}", id.0)));
     }
+    // A fused op written without its definition stands for its class's.
+    for at in 0..graph.ops.len() {
+        let mut op = graph.ops[at].clone();
+        let Sym::Fused(fused) = &mut op.sym else { continue };
+        if !fused.definition.is_empty() {
+            continue;
+        }
+        let results: Vec<TensorId> = op.results.iter().map(|r| r.tensor).collect();
+        let made = crate::lift::define(&mut graph, &fused.class, &op.operands, Some(&results));
+        let made =
+            made.map_err(|e| text.error(format!("an op that its class defines ({e}), before here")))?;
+        fused.definition = made.0;
+        graph.ops[at] = op;
+    }
+    // A graph written by hand is its own lifted graph.
+    if !counted {
+        graph.number_lifted();
+    }
+    Ok(graph)
 }
 
 fn tensors_of(op: &Op) -> Vec<TensorId> {
@@ -78,21 +88,6 @@ fn tensors_of(op: &Op) -> Vec<TensorId> {
         ids.extend(fused.definition.iter().flat_map(tensors_of));
     }
     ids
-}
-
-fn number_covers(op: &mut Op, next: &mut u32) {
-    match &mut op.sym {
-        Sym::Fused(fused) => {
-            for part in &mut fused.definition {
-                number_covers(part, next);
-                op.covers.extend(part.covers.iter().copied());
-            }
-        }
-        _ => {
-            op.covers = [OpId(*next)].into_iter().collect();
-            *next += 1;
-        }
-    }
 }
 
 fn read_id(text: &mut Cursor<'_>) -> Result<TensorId, TextError> {
@@ -227,10 +222,11 @@ fn read_op(text: &mut Cursor<'_>) -> Result<Op, TextError> {
     let sym = match (plain, class) {
         (Some(sym), _) => sym,
         (None, Some(class)) => {
-            text.expect("{")?;
             let mut definition = Vec::new();
-            while !text.take("}") {
-                definition.push(read_op(text)?);
+            if text.take("{") {
+                while !text.take("}") {
+                    definition.push(read_op(text)?);
+                }
             }
             Sym::Fused(Box::new(Fused { class, definition }))
         }

@@ -9,7 +9,7 @@ mod structure;
 
 pub use covers::covers;
 pub use definition::definition;
-pub use numeric::{Tolerance, numeric, sample};
+pub use numeric::{Tolerance, numeric, numeric_on, sample};
 pub use order::order;
 pub use structure::structure;
 

@@ -77,8 +77,20 @@ pub fn numeric(before: &TensorGraph, after: &TensorGraph, seed: u64) -> Result<(
         .enumerate()
         .map(|(i, &id)| sample(before.tensor(id), seed.wrapping_add(i as u64 + 1)))
         .collect::<Result<Vec<_>, _>>()?;
-    let (expected, expected_states) = reference::run_step(before, &inputs)?;
-    let (found, found_states) = reference::run_step(after, &inputs)?;
+    numeric_on(before, after, &inputs)
+}
+
+/// As [`numeric`], on given inputs.
+///
+/// # Errors
+/// As [`numeric`].
+pub fn numeric_on(
+    before: &TensorGraph,
+    after: &TensorGraph,
+    inputs: &[HostTensor],
+) -> Result<(), GraphError> {
+    let (expected, expected_states) = reference::run_step(before, inputs)?;
+    let (found, found_states) = reference::run_step(after, inputs)?;
     let pairs = expected.iter().chain(&expected_states).zip(found.iter().chain(&found_states));
     for (output, (e, f)) in pairs.enumerate() {
         if e.dtype() != f.dtype() || e.shape() != f.shape() {

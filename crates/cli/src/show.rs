@@ -1,0 +1,199 @@
+//! The outputs of a run, for people.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use oneir::io::save_tensors;
+use oneir::onnx::{Strings, Term};
+use oneir::tensor::Values;
+use oneir::{Device, HostTensor, eval_on};
+
+use crate::error::CliError;
+use crate::numbers::{layout_text, tensor_text};
+
+/// Rows whose likeliest items are named.
+const MAX_ROWS: usize = 8;
+
+/// Items named of each row.
+const TOP: usize = 3;
+
+/// One output, or one item of an output that is a list.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) value: OutputValue,
+}
+
+/// What an output holds.
+#[derive(Debug, Clone)]
+pub(crate) enum OutputValue {
+    Tensor(HostTensor),
+    Strings(Strings),
+    /// An optional value that is not there.
+    Nothing,
+}
+
+/// The outputs in host memory; waits for them.
+pub(crate) fn fetch(device: &Device, outputs: Vec<(String, Term)>) -> Result<Vec<Output>, CliError> {
+    let mut fetched = Vec::with_capacity(outputs.len());
+    // Lists and optionals hold further terms; the last on the stack is next.
+    let mut stack: Vec<(String, Term)> = outputs.into_iter().rev().collect();
+    while let Some((name, term)) = stack.pop() {
+        let value = match term {
+            Term::Array(array) => {
+                let host = eval_on(device, std::slice::from_ref(&array)).and_then(|()| array.to_host());
+                match host {
+                    Ok(host) => OutputValue::Tensor(host),
+                    Err(source) => return Err(CliError::Output { name, source: Box::new(source) }),
+                }
+            }
+            Term::Host(host) => OutputValue::Tensor(host),
+            Term::Strings(strings) => OutputValue::Strings(strings),
+            Term::Optional(None) => OutputValue::Nothing,
+            Term::Optional(Some(inner)) => {
+                stack.push((name, *inner));
+                continue;
+            }
+            Term::Sequence(items) => {
+                let named = items.into_iter().enumerate().map(|(i, item)| (format!("{name}.{i}"), item));
+                stack.extend(named.rev());
+                continue;
+            }
+        };
+        fetched.push(Output { name, value });
+    }
+    Ok(fetched)
+}
+
+/// Saves outputs under their names.
+pub(crate) fn save(path: &Path, outputs: &[Output]) -> Result<(), CliError> {
+    let mut tensors = Vec::with_capacity(outputs.len());
+    for Output { name, value } in outputs {
+        let what = match value {
+            OutputValue::Tensor(tensor) => {
+                tensors.push((name.clone(), tensor.clone()));
+                continue;
+            }
+            OutputValue::Strings(_) => "strings",
+            OutputValue::Nothing => "nothing",
+        };
+        return Err(CliError::UnsavableOutput { path: path.into(), name: name.clone(), what });
+    }
+    save_tensors(path, &tensors).map_err(|source| CliError::Tensors { source: Box::new(source) })
+}
+
+/// Name, type, shape and values of each output.
+pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError> {
+    let mut out = String::new();
+    for (i, Output { name, value }) in outputs.iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        // Writing to a string cannot fail, here and below.
+        _ = match value {
+            OutputValue::Tensor(tensor) => {
+                let values = tensor_text(tensor, width)
+                    .map_err(|source| CliError::Tensor { what: format!("output `{name}`"), source })?;
+                let likeliest = likeliest(tensor).unwrap_or_default();
+                writeln!(out, "{name}: {}{}\n{values}{likeliest}", tensor.dtype(), tensor.shape())
+            }
+            OutputValue::Strings(strings) => {
+                let quoted = |places: &[usize]| {
+                    let text = |&i: &usize| format!("{:?}", String::from_utf8_lossy(&strings.values[i]));
+                    places.iter().map(text).collect()
+                };
+                let values = layout_text(&strings.shape, width, quoted);
+                writeln!(out, "{name}: string{:?}\n{values}", strings.shape)
+            }
+            OutputValue::Nothing => writeln!(out, "{name}: no value"),
+        };
+    }
+    Ok(out)
+}
+
+/// The likeliest items of each row, of a tensor whose rows are probabilities.
+fn likeliest(tensor: &HostTensor) -> Option<String> {
+    let Ok(Values::Float(values)) = tensor.values() else { return None };
+    let cols = tensor.shape().last().copied()?;
+    if cols < 2 || values.is_empty() || tensor.dtype().bits() < 16 {
+        return None;
+    }
+    let slack = if tensor.dtype().bits() == 16 { 2e-2 } else { 1e-3 };
+    let is_row = |row: &[f64]| {
+        row.iter().all(|&p| (0.0..=1.0 + slack).contains(&p))
+            && (row.iter().sum::<f64>() - 1.0).abs() <= slack
+    };
+    let rows: Vec<&[f64]> = values.chunks(cols).collect();
+    if !rows.iter().all(|row| is_row(row)) {
+        return None;
+    }
+    let mut text = String::from("\nlikeliest of each row:");
+    for (at, row) in rows.iter().take(MAX_ROWS).enumerate() {
+        let named: Vec<String> =
+            top(row, TOP).into_iter().map(|(i, p)| format!("{i} ({:.1} %)", 100.0 * p)).collect();
+        _ = write!(text, "\n  {}: {}", place(&tensor.shape()[..tensor.rank() - 1], at), named.join(", "));
+    }
+    if rows.len() > MAX_ROWS {
+        _ = write!(text, "\n  and {} rows more", rows.len() - MAX_ROWS);
+    }
+    Some(text)
+}
+
+/// The places and values of the `count` largest, largest first.
+pub(crate) fn top(row: &[f64], count: usize) -> Vec<(usize, f64)> {
+    let mut all: Vec<(usize, f64)> = row.iter().copied().enumerate().collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all.truncate(count);
+    all
+}
+
+/// The index of a row, over all dimensions but the last.
+fn place(shape: &[usize], at: usize) -> String {
+    let mut index = Vec::with_capacity(shape.len());
+    let mut rest = at;
+    for &size in shape.iter().rev() {
+        index.push((rest % size.max(1)).to_string());
+        rest /= size.max(1);
+    }
+    index.reverse();
+    format!("[{}]", index.join(", "))
+}
+
+/// Characters in a line of the terminal, as far as it is known.
+pub(crate) fn terminal_width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    columns.filter(|&columns: &usize| columns > 0).unwrap_or(80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(shape: &[usize], elements: &[f32]) -> Output {
+        Output {
+            name: "y".into(),
+            value: OutputValue::Tensor(HostTensor::from_slice(shape, elements).unwrap()),
+        }
+    }
+
+    #[test]
+    fn rows_of_probabilities_name_their_likeliest() {
+        let shown = text(&[output(&[2, 1, 3], &[0.1, 0.7, 0.2, 1.0, 0.0, 0.0])], 80).unwrap();
+        assert!(shown.contains("[0, 0]: 1 (70.0 %), 2 (20.0 %), 0 (10.0 %)"), "{shown}");
+        assert!(shown.contains("[1, 0]: 0 (100.0 %)"), "{shown}");
+        for other in [output(&[2], &[0.5, 0.6]), output(&[2], &[1.5, -0.5]), output(&[1], &[1.0])] {
+            assert!(!text(&[other], 80).unwrap().contains("likeliest"));
+        }
+    }
+
+    #[test]
+    fn strings_are_quoted_and_lists_named_by_place() {
+        let strings = Strings { shape: vec![2], values: vec![b"a".to_vec(), b"b\n".to_vec()] };
+        let list = Term::Sequence(vec![Term::Strings(strings), Term::Optional(None)]);
+        let device = oneir::Runtime::global().default_device().unwrap();
+        let fetched = fetch(&device, vec![("s".into(), list)]).unwrap();
+        let shown = text(&fetched, 80).unwrap();
+        assert_eq!(shown, "s.0: string[2]\n[  \"a\" \"b\\n\"]\n\ns.1: no value\n");
+        assert!(matches!(save(Path::new("x.npz"), &fetched), Err(CliError::UnsavableOutput { .. })));
+    }
+}

@@ -1,0 +1,116 @@
+//! Bad input is refused with what is wrong, where, and what to do.
+
+use oneir::{DType, HostTensor};
+
+use crate::{Folder, MODEL, refused};
+
+#[track_caller]
+fn says(args: &[&str], code: i32, parts: &[&str]) {
+    let message = refused(args, code);
+    for part in parts {
+        assert!(message.contains(part), "{args:?}: `{part}` is not in: {message}");
+    }
+}
+
+#[test]
+fn models_that_are_none() {
+    let folder = Folder::new("models");
+    for command in ["run", "inspect"] {
+        says(&[command, "no/such.onnx"], 1, &["no/such.onnx", "No such file"]);
+        says(&[command, &folder.0.display().to_string()], 1, &["cannot read"]);
+        let text = folder.file("text.onnx");
+        std::fs::write(&text, "this is a text").unwrap();
+        says(&[command, &text], 1, &["text.onnx: not an ONNX model", "help: "]);
+        let half = folder.file("half.onnx");
+        std::fs::write(&half, &std::fs::read(MODEL).unwrap()[..5000]).unwrap();
+        says(&[command, &half], 1, &["half.onnx: not an ONNX model"]);
+        let empty = folder.file("empty.onnx");
+        std::fs::write(&empty, "").unwrap();
+        says(&[command, &empty], 1, &["empty.onnx"]);
+    }
+}
+
+#[test]
+fn devices_that_are_not_there() {
+    for command in ["run", "inspect"] {
+        let parts = ["no device `tpu`", "cpu-reference", "mock", "help: "];
+        says(&[command, MODEL, "--device", "tpu"], 1, &parts);
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit() {
+    let folder = Folder::new("inputs");
+    let takes = "the model takes `X`: FLOAT[?, 64]";
+    says(&["run", MODEL], 1, &["no value for input `X`", "--input X=VALUE", takes]);
+    says(&["run", MODEL, "--input", "Y=1"], 1, &["`--input Y=1` gives `Y`", takes]);
+    says(&["run", MODEL, "--input", "X=1", "--input", "X=2"], 1, &["`X` is given twice"]);
+    says(
+        &["run", MODEL, "--input", "X=nothing.npy"],
+        1,
+        &["input `X`: nothing.npy", "all else names a file"],
+    );
+    says(&["run", MODEL, "--input", "X=[[1,2],[3]]"], 1, &["at character 8", "1 items", "have 2"]);
+    says(&["run", MODEL, "--input", "X=[1,2]"], 1, &["`X` must be FLOAT[?, 64]", "f32[2]"]);
+    says(&["run", MODEL, "--input", "X=zeros:2xx"], 1, &["expected a shape such as 2x3", "`2xx`"]);
+    says(&["run", MODEL, "--input", "X=1e50"], 1, &["1e50", "does not fit f32"]);
+    says(&["run", MODEL, "--input", "zeros:3"], 1, &["`X` must be FLOAT[?, 64], found f32[3]"]);
+    says(&["run", MODEL, "--input", "ones:999999999x64"], 1, &["more elements than"]);
+    says(&["run", MODEL, "--input", "ones:999999999999999999x64"], 1, &["input `X`"]);
+
+    let zeros = |shape: &[usize]| HostTensor::zeros(DType::F32, shape).unwrap();
+    let wrong = folder.tensors("wrong.npz", &[("Z", zeros(&[1, 64]))]);
+    says(&["run", MODEL, "--inputs", &wrong], 1, &["wrong.npz gives `Z`", takes]);
+    let none = folder.tensors("none.npz", &[]);
+    says(&["run", MODEL, "--inputs", &none], 1, &["no value for input `X`", takes]);
+    let shape = folder.tensors("shape.npz", &[("X", zeros(&[64]))]);
+    says(&["run", MODEL, "--inputs", &shape], 1, &["`X` must be FLOAT[?, 64]", "shape.npz is f32[64]"]);
+    let two = folder.tensors("two.npz", &[("a", zeros(&[1])), ("b", zeros(&[1]))]);
+    says(&["run", MODEL, "--input", &two], 1, &["holds 2 tensors (`a`, `b`)", "--inputs"]);
+    let mut fine = vec![0f64; 64];
+    fine[9] = 0.1;
+    let fine = folder.tensors("fine.npy", &[("X", HostTensor::from_slice(&[1, 64], &fine).unwrap())]);
+    says(&["run", MODEL, "--input", &fine], 1, &["must be f32", "elements of f64", "element 9 is 0.1"]);
+    let text = folder.file("text.npz");
+    std::fs::write(&text, "no archive").unwrap();
+    says(&["run", MODEL, "--inputs", &text], 1, &["text.npz"]);
+    says(&["run", MODEL, "--inputs", "no/such.npz"], 1, &["no/such.npz", "No such file"]);
+}
+
+#[test]
+fn files_that_cannot_be_saved() {
+    let folder = Folder::new("save");
+    let run = |path: &str, parts: &[&str]| says(&["run", "--save", path], 1, parts);
+    run("out.txt", &["out.txt", "the extension `txt`", ".safetensors"]);
+    run("out", &["no extension"]);
+    run("/no/such/folder/out.npz", &["/no/such/folder/out.npz", "cannot create"]);
+    run(&folder.file("one.npy"), &["one.npy: expected one tensor", "found 2", "help: "]);
+    assert!(!folder.0.join("one.npy").exists());
+}
+
+#[test]
+fn command_lines_that_are_none() {
+    for args in [
+        &["run", MODEL, "--frobnicate"][..],
+        &["run", "--input", "X=1"],
+        &["run", "--inputs", "a.npz"],
+        &["inspect"],
+        &["inspect", MODEL, "--dump", "polish"],
+        &["inspect", MODEL, "--graph", "png"],
+        &["inspect", MODEL, "--graph", "dot", "--json"],
+        &["inspect", MODEL, "--shape", "X=2y3"],
+        &["inspect", MODEL, "--shape", "2x3"],
+        &["fly"],
+    ] {
+        refused(args, 2);
+    }
+    says(&["inspect", MODEL, "--dump", "polish"], 2, &["lifted", "regions"]);
+}
+
+#[test]
+fn shapes_that_do_not_fit() {
+    says(&["inspect", MODEL, "--shape", "Q=1"], 1, &["`Q`", "the model takes `X`: FLOAT[?, 64]"]);
+    says(&["inspect", MODEL, "--shape", "X=1x64", "--shape", "X=2x64"], 1, &["`X` is given twice"]);
+    let graph = ["inspect", MODEL, "--shape", "X=1x65", "--graph", "text"];
+    says(&graph, 1, &["no graph", "FLOAT[?, 64]", "f32[1, 65]", "help: "]);
+}

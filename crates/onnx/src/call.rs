@@ -92,15 +92,20 @@ impl Call<'_> {
     /// # Errors
     /// [`OnnxError::UnknownValue`] when it is known only once the graph runs.
     pub(crate) fn host(&self, i: usize) -> Result<HostTensor, OnnxError> {
-        let array = match self.term(i)? {
-            Term::Host(value) => return Ok(value.clone()),
-            Term::Array(array) => array,
+        match self.term(i)? {
+            Term::Host(value) => Ok(value.clone()),
+            Term::Array(array) => self.known(array, i),
             other => {
-                return Err(
-                    self.fails(format!("input {i} must be a tensor of numbers, found {}", other.describe()))
-                );
+                Err(self.fails(format!("input {i} must be a tensor of numbers, found {}", other.describe())))
             }
-        };
+        }
+    }
+
+    /// The value on the host of what follows from input `i`.
+    ///
+    /// # Errors
+    /// As [`Call::host`].
+    pub(crate) fn known(&self, array: &Array, i: usize) -> Result<HostTensor, OnnxError> {
         let value = array.value()?;
         if let Some(found) = Evaluated::of(value) {
             return Ok(found.to_host().map_err(oneir_array::ArrayError::from)?);

@@ -1,10 +1,12 @@
 //! Operators of classical machine learning (domain `ai.onnx.ml`).
 
-use oneir_array::{Array, DType};
+use oneir_array::{Array, DType, HostTensor};
 
 use super::{Row, row};
 use crate::Term;
 use crate::call::{Call, Results};
+use crate::term::Strings;
+use crate::trace::stored;
 
 pub(super) const ROWS: &[Row] = &[
     row!("ai.onnx.ml" Scaler [1] => scaler),
@@ -15,6 +17,7 @@ pub(super) const ROWS: &[Row] = &[
         call.one(x.greater(&Array::full(&[], threshold, x.dtype())).astype(x.dtype()))
     }),
     row!("ai.onnx.ml" Normalizer [1] => normalizer),
+    row!("ai.onnx.ml" LabelEncoder [1, 2, 4] => label_encoder),
 ];
 
 /// (x - offset) · scale, in f32; one number or one per feature.
@@ -71,4 +74,96 @@ fn normalizer(call: &Call<'_>) -> Results {
         other => return Err(call.fails(format!("norm must be MAX, L1 or L2, found {other}"))),
     };
     call.one(x / size)
+}
+
+/// A tensor that attributes list by their element type, or hold whole.
+fn listed(call: &Call<'_>, stem: &str) -> Result<Option<Term>, crate::OnnxError> {
+    let attributes = call.attributes();
+    let name = |kind: &str| format!("{stem}_{kind}");
+    let made = if let Some(v) = attributes.find_ints(&name("int64s"))? {
+        HostTensor::from_slice(&[v.len()], v)
+    } else if let Some(v) = attributes.find_floats(&name("floats"))? {
+        HostTensor::from_slice(&[v.len()], v)
+    } else if let Some(v) = attributes.find_byte_strings(&name("strings"))? {
+        return Ok(Some(Term::Strings(Strings { shape: vec![v.len()], values: v.to_vec() })));
+    } else if let Some(data) = attributes.find_tensor(&name("tensor"))? {
+        return Ok(Some(stored(data)?));
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Term::Host(made.map_err(|e| call.fails(e.to_string()))?)))
+}
+
+/// Each element's value by its key, or a default.
+fn label_encoder(call: &Call<'_>) -> Results {
+    let attributes = call.attributes();
+    let (keys, values) = if call.version < 2 {
+        // Version 1 maps strings to their places, or places to strings.
+        let classes = attributes.byte_strings("classes_strings")?.to_vec();
+        let count = classes.len();
+        let names = Term::Strings(Strings { shape: vec![count], values: classes });
+        let places: Vec<i64> = (0..count as i64).collect();
+        let places = HostTensor::from_slice(&[count], &places).map_err(|e| call.fails(e.to_string()))?;
+        let from_strings = matches!(call.term(0)?, Term::Strings(_));
+        if from_strings { (names, Term::Host(places)) } else { (Term::Host(places), names) }
+    } else {
+        let need = |stem| listed(call, stem)?.ok_or_else(|| call.fails(format!("no {stem} are given")));
+        (need("keys")?, need("values")?)
+    };
+    let otherwise = match (attributes.find_tensor("default_tensor")?, &values) {
+        (Some(data), _) => stored(data)?,
+        (None, Term::Strings(_)) => Term::Strings(Strings {
+            shape: vec![],
+            values: vec![attributes.bytes_or("default_string", b"_Unused")?.to_vec()],
+        }),
+        (None, values) if values.dtype().is_some_and(DType::is_float) => {
+            Term::Host(HostTensor::scalar(attributes.float_or("default_float", -0.0)?))
+        }
+        (None, _) => Term::Host(HostTensor::scalar(attributes.int_or("default_int64", -1)?)),
+    };
+    // The place of each element's key, past the last value where there is none.
+    let count = keys.shape().map_or(0, |s| s.iter().product::<usize>());
+    let place = match (call.term(0)?, &keys) {
+        (Term::Strings(x), Term::Strings(keys)) => {
+            let at = |v: &Vec<u8>| keys.values.iter().rposition(|k| k == v).unwrap_or(count) as i64;
+            let places: Vec<i64> = x.values.iter().map(at).collect();
+            Array::from_slice(&places, &x.shape)
+        }
+        (Term::Strings(_), _) | (_, Term::Strings(_)) => {
+            return Err(call.fails("the keys must have the input's element type"));
+        }
+        (_, keys) => {
+            let x = call.array(0)?.expand_dims(&[-1]);
+            let keys = keys.array().ok_or_else(|| call.fails("the keys must be a tensor"))?;
+            let mut same = x.equal(&keys);
+            if keys.dtype().is_float() {
+                same = same.logical_or(&x.isnan().logical_and(&keys.isnan()));
+            }
+            // Of equal keys the last one counts.
+            let places = Array::arange(count, DType::I64) + Array::full(&[], 1.0, DType::I64);
+            let last = same.select(&places, &Array::full(&[], 0.0, DType::I64)).max(&[-1], false);
+            let found = last.greater(&Array::full(&[], 0.0, DType::I64));
+            let index = last - Array::full(&[], 1.0, DType::I64);
+            found.select(&index, &Array::full(&[], count as f64, DType::I64))
+        }
+    };
+    match (values, otherwise) {
+        (Term::Strings(values), Term::Strings(otherwise)) => {
+            let host = call.known(&place, 0)?;
+            let places = host.to_vec::<i64>().map_err(|e| call.fails(e.to_string()))?;
+            let rest = otherwise.values.first().cloned().unwrap_or_default();
+            let picked = places.iter().map(|&p| values.values.get(p as usize).unwrap_or(&rest).clone());
+            Ok(vec![Term::Strings(Strings { shape: host.shape().to_vec(), values: picked.collect() })])
+        }
+        (values, otherwise) => {
+            let (Some(values), Some(otherwise)) = (values.array(), otherwise.array()) else {
+                return Err(call.fails("the default must have the values' element type"));
+            };
+            let all = Array::concatenate(
+                &[values.reshape(&[-1]), otherwise.astype(values.dtype()).reshape(&[1])],
+                0,
+            );
+            call.one(all.take(&place, 0))
+        }
+    }
 }

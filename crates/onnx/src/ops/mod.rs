@@ -7,6 +7,7 @@ mod creation;
 mod einsum;
 mod elementwise;
 mod indexing;
+mod linear_attention;
 mod loss;
 mod ml;
 mod nn;
@@ -16,6 +17,7 @@ mod quantize;
 mod random;
 mod recurrent;
 mod reduction;
+mod regions;
 mod resize;
 mod sampling;
 mod selection;
@@ -23,6 +25,7 @@ mod sequence;
 mod shape;
 mod signal;
 mod strings;
+mod training;
 
 use crate::call::{Call, Results};
 
@@ -49,6 +52,7 @@ const FAMILIES: &[&[Row]] = &[
     einsum::ROWS,
     elementwise::ROWS,
     indexing::ROWS,
+    linear_attention::ROWS,
     loss::ROWS,
     ml::ROWS,
     nn::ROWS,
@@ -58,6 +62,7 @@ const FAMILIES: &[&[Row]] = &[
     random::ROWS,
     recurrent::ROWS,
     reduction::ROWS,
+    regions::ROWS,
     resize::ROWS,
     sampling::ROWS,
     selection::ROWS,
@@ -65,6 +70,7 @@ const FAMILIES: &[&[Row]] = &[
     shape::ROWS,
     signal::ROWS,
     strings::ROWS,
+    training::ROWS,
 ];
 
 /// The operator of a name, where the imported version has it.

@@ -24,8 +24,11 @@ fn order(values: &Values, a: usize, b: usize) -> Ordering {
     }
 }
 
+/// Which of two elements comes first.
+type Compare = Box<dyn Fn(usize, usize) -> Ordering>;
+
 fn unique(call: &Call<'_>) -> Results {
-    let (shape, compare): (Vec<usize>, Box<dyn Fn(usize, usize) -> Ordering>) = match call.term(0)? {
+    let (shape, compare): (Vec<usize>, Compare) = match call.term(0)? {
         Term::Strings(strings) => {
             let values = strings.values.clone();
             (strings.shape.clone(), Box::new(move |a, b| values[a].cmp(&values[b])))

@@ -19,6 +19,7 @@ mod error;
 mod file;
 mod model;
 mod ops;
+mod program;
 pub mod proto;
 mod term;
 mod trace;

@@ -9,6 +9,7 @@ use oneir_runtime::Profile;
 use crate::call::Looking;
 use crate::error::OnnxError;
 use crate::file::{Dim, ElemType, OnnxFile, ValueInfo, ValueType};
+use crate::program::{self, Step};
 use crate::term::{Strings, Term};
 use crate::trace::{Environment, Stop, check_operators, nodes, stored};
 
@@ -36,6 +37,7 @@ const MAX_BRANCHES: usize = 64;
 /// ```
 pub struct Model {
     file: OnnxFile,
+    steps: Vec<Step>,
     constants: Environment,
     parts: Mutex<HashMap<Vec<InputForm>, Arc<Part>>>,
 }
@@ -91,12 +93,13 @@ impl Model {
     /// # Errors
     /// When it uses operators that are not there.
     pub fn new(file: OnnxFile) -> Result<Model, OnnxError> {
-        check_operators(&file)?;
+        let steps = program::steps(&file);
+        check_operators(&steps)?;
         let mut constants = Environment::new();
         for (name, data) in &file.graph.initializers {
             constants.insert(name.clone(), stored(data)?);
         }
-        Ok(Model { file, constants, parts: Mutex::default() })
+        Ok(Model { file, steps, constants, parts: Mutex::default() })
     }
 
     /// The file's representation.
@@ -202,7 +205,7 @@ impl Model {
         for (info, term) in self.inputs().iter().zip(inputs) {
             environment.insert(info.name.clone(), term);
         }
-        if let Some(stop) = nodes(&self.file, &mut environment, 0, &Looking::Eager(device.clone()))? {
+        if let Some(stop) = nodes(&self.steps, &mut environment, 0, &Looking::Eager(device.clone()))? {
             return Err(stop.why);
         }
         let outputs = self.file.graph.outputs.iter();
@@ -310,7 +313,7 @@ impl Model {
         arguments: Vec<Array>,
         start: usize,
     ) -> Result<Part, OnnxError> {
-        let stop = nodes(&self.file, &mut environment, start, &Looking::Tracing)?;
+        let stop = nodes(&self.steps, &mut environment, start, &Looking::Tracing)?;
         let (mut traced, live, next) = match stop {
             None => self.finish(environment, &arguments)?,
             Some(stop) => self.break_at(stop, environment, &arguments)?,
@@ -346,7 +349,7 @@ impl Model {
     ) -> Result<(Traced, Vec<String>, Next), OnnxError> {
         let graph = &self.file.graph;
         let mut needed: Vec<&String> = vec![&stop.input];
-        for node in &graph.nodes[stop.node..] {
+        for Step { node, .. } in &self.steps[stop.node..] {
             needed.extend(node.inputs.iter().chain(&node.captures));
         }
         needed.extend(graph.outputs.iter().map(|info| &info.name));

@@ -8,8 +8,9 @@ use oneir_ir::{Source, State, Value, reference};
 
 use crate::call::{Call, Looking};
 use crate::error::OnnxError;
-use crate::file::{Graph, NodeDef, OnnxFile, TensorData};
+use crate::file::{Graph, NodeDef, TensorData};
 use crate::ops;
+use crate::program::Step;
 use crate::term::{Strings, Term};
 
 /// Results of at most this many elements that follow from known values alone
@@ -29,17 +30,23 @@ pub(crate) struct Stop {
     pub(crate) why: OnnxError,
 }
 
-/// Refuses a model with operators that are not there, naming all of them.
-pub(crate) fn check_operators(file: &OnnxFile) -> Result<(), OnnxError> {
+/// Refuses a program with operators that are not there, naming all of them.
+pub(crate) fn check_operators(steps: &[Step]) -> Result<(), OnnxError> {
     let mut missing = std::collections::BTreeSet::new();
-    let mut graphs: Vec<&Graph> = vec![&file.graph];
-    while let Some(graph) = graphs.pop() {
-        for node in &graph.nodes {
-            let version = version_of(file, node);
-            if file.function(node).is_none() && ops::find(&node.domain, &node.op_type, version).is_none() {
-                missing.insert(format!("{} (version {version})", node.operator()));
+    let mut check = |node: &NodeDef, version: i64| {
+        if ops::find(&node.domain, &node.op_type, version).is_none() {
+            missing.insert(format!("{} (version {version})", node.operator()));
+        }
+    };
+    let mut graphs: Vec<&Graph> = Vec::new();
+    for step in steps {
+        check(&step.node, step.version);
+        graphs.extend(step.node.attributes.all_graphs().map(AsRef::as_ref));
+        while let Some(graph) = graphs.pop() {
+            for node in &graph.nodes {
+                check(node, step.version);
+                graphs.extend(node.attributes.all_graphs().map(AsRef::as_ref));
             }
-            graphs.extend(node.attributes.all_graphs().map(AsRef::as_ref));
         }
     }
     if missing.is_empty() {
@@ -47,10 +54,6 @@ pub(crate) fn check_operators(file: &OnnxFile) -> Result<(), OnnxError> {
     } else {
         Err(OnnxError::MissingOperators { operators: missing.into_iter().collect() })
     }
-}
-
-fn version_of(file: &OnnxFile, node: &NodeDef) -> i64 {
-    file.opsets.version(&node.domain).unwrap_or(1)
 }
 
 /// The stored tensor as a known value.
@@ -61,16 +64,17 @@ pub(crate) fn stored(data: &TensorData) -> Result<Term, OnnxError> {
     Ok(Term::Host(data.to_host()?))
 }
 
-/// Runs the nodes of the main graph from `start` on, until one must look at a
+/// Runs the steps of a program from `start` on, until one must look at a
 /// value that only a run knows.
 pub(crate) fn nodes(
-    file: &OnnxFile,
+    steps: &[Step],
     environment: &mut Environment,
     start: usize,
     looking: &Looking,
 ) -> Result<Option<Stop>, OnnxError> {
-    for (at, node) in file.graph.nodes.iter().enumerate().skip(start) {
-        match run(file, node, environment, looking) {
+    for (at, step) in steps.iter().enumerate().skip(start) {
+        let node = &step.node;
+        match run(step, environment, looking) {
             Ok(results) => {
                 for (name, term) in node.outputs.iter().zip(results) {
                     if !name.is_empty() {
@@ -88,13 +92,9 @@ pub(crate) fn nodes(
     Ok(None)
 }
 
-fn run(
-    file: &OnnxFile,
-    node: &NodeDef,
-    environment: &Environment,
-    looking: &Looking,
-) -> Result<Vec<Term>, OnnxError> {
-    let version = version_of(file, node);
+fn run(step: &Step, environment: &Environment, looking: &Looking) -> Result<Vec<Term>, OnnxError> {
+    let Step { node, version } = step;
+    let version = *version;
     let Some(operator) = ops::find(&node.domain, &node.op_type, version) else {
         return Err(OnnxError::MissingOperators {
             operators: vec![format!("{} (version {version})", node.operator())],

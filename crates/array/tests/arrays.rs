@@ -119,7 +119,7 @@ fn evaluation_is_lazy_and_shared() {
     let y = &x + 1.0f32;
     let z = &y * 2.0f32;
     assert!(!y.is_available() && !z.is_available());
-    eval(&[z.clone()]).unwrap();
+    eval(std::slice::from_ref(&z)).unwrap();
     assert!(z.is_available() && y.is_available(), "y is held, so its value is kept");
     let view = z.reshape(&[2, 1]);
     assert_eq!(view.to_host().unwrap(), HostTensor::from_slice(&[2, 1], &[4f32, 6.0]).unwrap());

@@ -140,7 +140,7 @@ impl Array {
         self.eval()?;
         match Evaluated::of(value) {
             Some(found) => Ok(found.to_host()?),
-            None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::Step("lost a result"))),
+            None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::NeverComputed)),
         }
     }
 

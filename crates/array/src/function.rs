@@ -1,6 +1,8 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
 use oneir_ir::graph::TensorGraph;
 use oneir_ir::{Leaves, Place, Spec, Value, lift};
-use oneir_runtime::{Device, Evaluated, Profile};
+use oneir_runtime::{Device, Evaluated, Executable, Profile};
 use oneir_tensor::Layout;
 
 use crate::{Array, ArrayError};
@@ -12,7 +14,19 @@ pub struct Traced {
     graph: TensorGraph,
     captured: Vec<Value>,
     places: Vec<Place>,
+    /// The latest plans: a call like one before looks nothing else up.
+    plans: Mutex<Vec<Planned>>,
 }
+
+#[derive(Debug)]
+struct Planned {
+    device: Device,
+    layouts: Vec<Layout>,
+    executable: Arc<Executable>,
+}
+
+/// Plans that a traced function holds by itself.
+const MAX_PLANS: usize = 4;
 
 impl Traced {
     /// Traces what `outputs` compute from `inputs`, which are arguments made by
@@ -23,7 +37,12 @@ impl Traced {
     pub fn new(inputs: &[Array], outputs: &[Array]) -> Result<Traced, ArrayError> {
         let all = |arrays: &[Array]| arrays.iter().map(|a| a.value().cloned()).collect::<Result<Vec<_>, _>>();
         let lifted = lift(&all(inputs)?, &all(outputs)?, Leaves::Constants)?;
-        Ok(Traced { graph: lifted.graph, captured: lifted.leaves, places: lifted.places })
+        Ok(Traced {
+            graph: lifted.graph,
+            captured: lifted.leaves,
+            places: lifted.places,
+            plans: Mutex::default(),
+        })
     }
 
     /// An argument of a function to be traced.
@@ -53,8 +72,21 @@ impl Traced {
     pub fn plan(&self, device: &Device) -> Result<(), ArrayError> {
         let layouts: Vec<Layout> =
             self.graph.inputs.iter().map(|&id| Layout::contiguous(&self.graph.tensor(id).shape)).collect();
-        device.executable(&self.graph, &layouts, &[]).map_err(|e| e.at(&self.places))?;
+        self.executable(device, layouts)?;
         Ok(())
+    }
+
+    fn executable(&self, device: &Device, layouts: Vec<Layout>) -> Result<Arc<Executable>, ArrayError> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = plans.iter().find(|p| p.device.is(device) && p.layouts == layouts) {
+            return Ok(found.executable.clone());
+        }
+        let executable = device.executable(&self.graph, &layouts, &[]).map_err(|e| e.at(&self.places))?;
+        if plans.len() >= MAX_PLANS {
+            plans.remove(0);
+        }
+        plans.push(Planned { device: device.clone(), layouts, executable: executable.clone() });
+        Ok(executable)
     }
 
     /// Runs the function on values of its arguments.
@@ -83,7 +115,7 @@ impl Traced {
             inputs.push(evaluated(device, value)?);
         }
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = device.executable(&self.graph, &layouts, &[]).map_err(|e| e.at(&self.places))?;
+        let executable = self.executable(device, layouts)?;
         let results = executable.run(device, &inputs, profile)?;
         Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
     }
@@ -97,6 +129,6 @@ fn evaluated(device: &Device, value: &Value) -> Result<Evaluated, ArrayError> {
     match Evaluated::of(value) {
         Some(found) if found.device.is(device) => Ok(found.clone()),
         Some(found) => Ok(device.put(&found.to_host()?)?),
-        None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::Step("lost a result"))),
+        None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::NeverComputed)),
     }
 }

@@ -17,7 +17,7 @@ use oneir_runtime::Runtime;
 use oneir_tensor::Values;
 use prost::Message;
 
-const DEVICES: [&str; 3] = ["cpu", "cpu-reference", "cpu-unfused"];
+const DEVICES: [&str; 4] = ["cpu", "cpu-reference", "cpu-unfused", "mock"];
 
 /// Cases whose results are random: shape and dtype are compared.
 const RANDOM: &[&str] = &["test_bernoulli", "test_training_dropout"];

@@ -11,10 +11,10 @@
 //! use oneir_tensor::DType;
 //!
 //! let x = Value::placeholder(Spec::new(DType::F32, [4]));
-//! let y = x.add(&x.filled_like(0.0)?)?.multiply(&x)?.add(&x)?;
+//! let y = x.multiply(&x.filled_like(1.0)?)?.add(&x)?.multiply(&x)?;
 //! let lifted = lift(&[x], &[y], Leaves::Constants)?;
 //! let (graph, _) = optimise(lifted.graph, &Options::default())?;
-//! assert_eq!(graph.ops.len(), 1, "adding 0 goes away, the rest is one region");
+//! assert_eq!(graph.ops.len(), 1, "the factor 1 goes away, the rest is one region");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -90,10 +90,10 @@ fn same_as_operand(draft: &mut Draft, primitive: &Primitive, op: &Op) -> Option<
             let (a, b) = (number_behind(draft, first), number_behind(draft, second));
             let exact = !dtype.is_float();
             match (op_, a, b) {
-                // x + -0.0 is x for every x; x + 0.0 turns -0.0 into 0.0, which
-                // compares equal.
-                (BinaryOp::Add, _, Some(0.0)) | (BinaryOp::Subtract, _, Some(0.0)) => Some(0),
-                (BinaryOp::Add, Some(0.0), _) => Some(1),
+                // x + 0.0 is no x when x is -0.0; x + -0.0 always is.
+                (BinaryOp::Add, _, Some(z)) if z == 0.0 && (exact || z.is_sign_negative()) => Some(0),
+                (BinaryOp::Add, Some(z), _) if z == 0.0 && (exact || z.is_sign_negative()) => Some(1),
+                (BinaryOp::Subtract, _, Some(z)) if z == 0.0 && (exact || z.is_sign_positive()) => Some(0),
                 (BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Power, _, Some(1.0)) => Some(0),
                 (BinaryOp::Multiply, Some(1.0), _) => Some(1),
                 (BinaryOp::Maximum, _, Some(f64::NEG_INFINITY)) if !exact => Some(0),

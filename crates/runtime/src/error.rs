@@ -82,6 +82,15 @@ pub enum RuntimeError {
         /// Rows of the shortest state.
         context: usize,
     },
+    /// A device stopped working.
+    #[error("{device} has stopped")]
+    Stopped {
+        /// The device.
+        device: String,
+    },
+    /// A computed value has no result: an evaluation that was to make it failed.
+    #[error("the value was never computed")]
+    NeverComputed,
     /// A step lacks something that it was asked for.
     #[error("the step {0}")]
     Step(&'static str),

@@ -29,6 +29,12 @@ struct Rest {
     carried: Vec<TensorId>,
 }
 
+impl std::fmt::Debug for Executable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Executable({} launches)", self.plan.launches.len())
+    }
+}
+
 impl Executable {
     pub(crate) fn new(
         device: &Device,
@@ -444,7 +450,7 @@ fn stacked(device: &Device, spec: &Spec, items: Vec<Evaluated>) -> Result<Evalua
         .collect::<Result<Vec<_>, _>>()?;
     let joined = record(Primitive::Concatenate { axis: 0 }, &rows.iter().collect::<Vec<_>>())?;
     device.evaluate(std::slice::from_ref(&joined))?;
-    Evaluated::of(&joined).cloned().ok_or(RuntimeError::Step("lost a result"))
+    Evaluated::of(&joined).cloned().ok_or(RuntimeError::NeverComputed)
 }
 
 /// A graph with other input sizes: shapes are inferred anew.

@@ -170,7 +170,12 @@ impl<'a> Lowering<'a> {
             self.constant[id.at()] = constant;
             return Ok(());
         }
-        let specs = self.graph.results(op)?;
+        // A result with a buffer of its own is what its tensor says.
+        let specs = if op.results.iter().all(|r| r.dst == Dst::Own) {
+            op.results.iter().map(|r| self.graph.spec(r.tensor)).collect()
+        } else {
+            self.graph.results(op)?
+        };
         let mut direct: SmallVec<[ResultSpec; 1]> = SmallVec::new();
         for (result, spec) in op.results.iter().zip(&specs) {
             direct.push(ResultSpec {

@@ -24,6 +24,7 @@ pub use backend::{Backend, Bound, Captured, Memory, Work};
 pub use cache::CacheCounts;
 pub use device::{Device, DeviceOptions, Evaluated, Numerics};
 pub use error::RuntimeError;
+pub use execute::Executable;
 pub use global::{BackendEntry, Made, Runtime};
 pub use inventory;
 pub use kernel::{Answer, KernelRow, KernelTable, OperandSpec, Prepared, Request, ResultSpec};

@@ -47,7 +47,7 @@ struct Queue(Arc<Mutex<Sender<Command>>>);
 impl Queue {
     fn send(&self, command: Command) -> Result<(), RuntimeError> {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send(command).map_err(|_| RuntimeError::Step("is on a device that stopped"))
+        sender.send(command).map_err(|_| RuntimeError::Stopped { device: "mock".into() })
     }
 }
 
@@ -165,7 +165,7 @@ impl Backend for MockBackend {
     fn download(&self, from: &Bound, len: usize) -> Result<Buffer, RuntimeError> {
         let (reply, answer) = channel();
         self.queue.send(Command::Download(self.place(from)?, len, reply))?;
-        let bytes = answer.recv().map_err(|_| RuntimeError::Step("is on a device that stopped"))??;
+        let bytes = answer.recv().map_err(|_| RuntimeError::Stopped { device: "mock".into() })??;
         Ok(Buffer::copy_of(&bytes))
     }
 
@@ -196,7 +196,7 @@ impl Backend for MockBackend {
     fn synchronise(&self) -> Result<(), RuntimeError> {
         let (reply, answer) = channel();
         self.queue.send(Command::Wait(reply))?;
-        answer.recv().map_err(|_| RuntimeError::Step("is on a device that stopped"))?
+        answer.recv().map_err(|_| RuntimeError::Stopped { device: "mock".into() })?
     }
 }
 

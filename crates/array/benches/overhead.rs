@@ -55,6 +55,25 @@ fn main() {
         device.executable(&lifted.graph, &layouts, &[]).unwrap_or_else(|e| panic!("a chain plans: {e}"));
     time("plan_lookup", ops, start);
     black_box(again);
+    // A shorter program on two sizes: no pass runs for the second (keys of
+    // very long programs are not kept).
+    let short = ops.min(100_000);
+    for size in [4, 8] {
+        let x = Value::placeholder(Spec::new(DType::F32, [size, size]));
+        let y = chain(&x, short);
+        let lifted = lift(std::slice::from_ref(&x), &[y], Leaves::Constants)
+            .unwrap_or_else(|e| panic!("a chain lifts: {e}"));
+        let hits = device.cache_counts().skeleton_hits;
+        let start = Instant::now();
+        let plan = device
+            .executable(&lifted.graph, &[Layout::contiguous(&[size, size])], &[])
+            .unwrap_or_else(|e| panic!("a chain plans: {e}"));
+        if size == 8 {
+            time("plan_other_size", short, start);
+            assert_eq!(device.cache_counts().skeleton_hits, hits + 1, "no pass runs for another size");
+        }
+        black_box(plan);
+    }
     let input = device.put(&host).unwrap_or_else(|e| panic!("a small tensor fits: {e}"));
     let start = Instant::now();
     black_box(

@@ -73,6 +73,10 @@ pub fn lift(inputs: &[Value], outputs: &[Value], leaves: Leaves) -> Result<Lifte
     Ok(Lifted { graph: lifter.graph, leaves: lifter.leaves, places: lifter.places, held, sole })
 }
 
+/// Constants of at most this many elements are part of a program even in eager
+/// evaluation; larger ones are its inputs.
+const SMALL: usize = 32;
+
 /// Marks a node whose outputs are not numbered in a row.
 const SCATTERED: TensorId = TensorId(u32::MAX);
 
@@ -184,6 +188,10 @@ impl Lifter {
     }
 
     fn constant(&mut self, value: &Value, tensor: HostTensor) {
+        // Data that passes by once must not be held by a plan.
+        if self.policy == Leaves::Inputs && tensor.count() > SMALL {
+            return self.leaf(value);
+        }
         // Definitions repeat small numbers: one tensor each is enough.
         let single = (tensor.count() == 1).then(|| tensor.clone());
         let id = match single {

@@ -9,10 +9,11 @@ pub(crate) fn decide(draft: &mut Draft) -> Vec<(u32, Decision)> {
     let mut uses = draft.uses();
     let mut decisions = Vec::new();
     for slot in (0..draft.slots.len()).rev() {
-        let Some(fusion) = patterns.find(draft, &uses, slot) else { continue };
+        let Some((fusion, single)) = patterns.find(draft, &uses, slot) else { continue };
         let decision = Decision::Fuse(Box::new(fusion));
         if matches!(draft.apply(slot, &decision), Ok(Some(()))) {
             decisions.push((slot as u32, decision));
+            draft.questions.extend(single.into_iter().map(|question| (question, true)));
             uses = draft.uses_after(slot, uses);
         }
     }

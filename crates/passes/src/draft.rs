@@ -1,6 +1,6 @@
 use oneir_ir::graph::{
-    Access, Class, Dst, Fused, GraphError, Op, OpId, Operand, Role, RowSel, Storage, Sym, Tensor,
-    TensorGraph, TensorId, Touches, WriteResult,
+    Access, Class, Dst, Fused, GraphError, Op, OpId, Operand, Region, Role, RowSel, StepArg, Storage, Sym,
+    Tensor, TensorGraph, TensorId, Touches, WriteResult,
 };
 use oneir_ir::{Nature, Primitive};
 use oneir_tensor::Layout;
@@ -8,12 +8,13 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::Question;
+use crate::simplify::uniform;
 
 /// What a pass does with one op.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// The result is the operand with this number: the op goes.
-    Same(u8),
+    Same(u8, Evidence),
     /// The result is that of an equal op before it: the op goes.
     Merge(u32),
     /// The result is a view of the operand: readers read the operand so.
@@ -21,7 +22,7 @@ pub enum Decision {
     /// The result is known: it becomes a constant.
     Fold,
     /// Another primitive on some of the operands gives the same.
-    Replace(Primitive, SmallVec<[u8; 3]>),
+    Replace(Primitive, SmallVec<[u8; 3]>, Evidence),
     /// The op and others before it become one.
     Fuse(Box<Fusion>),
     /// Nothing reads the results.
@@ -39,7 +40,13 @@ pub struct Fusion {
     pub reads: Vec<Read>,
     /// The ops whose first results are the fused op's results.
     pub writes: Vec<u32>,
+    /// Numbers that the class was told by.
+    pub told_by: Evidence,
 }
+
+/// Tensors of one number that a decision rests on, with the bits of the number:
+/// folded ones may differ on other sizes.
+pub type Evidence = SmallVec<[(TensorId, u64); 1]>;
 
 /// An operand of a fused op: an operand of one of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +80,9 @@ pub(crate) struct Draft {
     /// Outputs that are views, by the tensor that they view.
     viewing: FxHashMap<TensorId, SmallVec<[TensorId; 1]>>,
     is_output: Vec<bool>,
+    /// Tensors whose size is known only once a data-sized op has run; empty
+    /// where there is no such op.
+    unsettled: Vec<bool>,
     pub(crate) touches: Touches,
     pub(crate) questions: Vec<(Question, bool)>,
 }
@@ -80,12 +90,13 @@ pub(crate) struct Draft {
 impl Draft {
     pub(crate) fn new(mut graph: TensorGraph) -> Draft {
         let touches = graph.touches();
-        let slots = std::mem::take(&mut graph.ops).into_iter().map(Some).collect();
+        let slots: Vec<Option<Op>> = std::mem::take(&mut graph.ops).into_iter().map(Some).collect();
         let alias = vec![None; graph.tensors.len()];
         let mut is_output = vec![false; graph.tensors.len()];
         for &output in &graph.outputs {
             is_output[output.at()] = true;
         }
+        let unsettled = unsettled(&graph, &slots);
         Draft {
             graph,
             slots,
@@ -93,9 +104,16 @@ impl Draft {
             absorbed: FxHashMap::default(),
             viewing: FxHashMap::default(),
             is_output,
+            unsettled,
             touches,
             questions: Vec::new(),
         }
+    }
+
+    /// Whether a tensor's size is known only once a data-sized op has run: an
+    /// access of it must not hold sizes.
+    pub(crate) fn is_unsettled(&self, tensor: TensorId) -> bool {
+        self.unsettled.get(tensor.at()) == Some(&true)
     }
 
     /// Asks about sizes and remembers the answer.
@@ -158,7 +176,10 @@ impl Draft {
     /// Carries out a decision. `None` when it does not hold on these sizes.
     pub(crate) fn apply(&mut self, slot: usize, decision: &Decision) -> Result<Option<()>, GraphError> {
         match decision {
-            Decision::Same(k) => {
+            Decision::Same(k, told_by) => {
+                if !self.still(told_by) {
+                    return Ok(None);
+                }
                 let Some(op) = self.slots[slot].take() else { return Ok(None) };
                 let Some(operand) = op.operands.get(usize::from(*k)).cloned() else { return Ok(None) };
                 self.graph.folded.extend(op.covers.iter().copied());
@@ -201,7 +222,10 @@ impl Draft {
                     self.graph.tensors[result.tensor.at()] = new;
                 }
             }
-            Decision::Replace(primitive, operands) => {
+            Decision::Replace(primitive, operands, told_by) => {
+                if !self.still(told_by) {
+                    return Ok(None);
+                }
                 let Some(op) = self.slots[slot].as_mut() else { return Ok(None) };
                 op.operands = operands.iter().map(|&k| op.operands[usize::from(k)].clone()).collect();
                 op.sym = Sym::Prim(primitive.clone());
@@ -269,7 +293,33 @@ impl Draft {
         primitive.evaluate(&inputs).ok()
     }
 
+    /// Whether the numbers that a decision rests on are what they were.
+    fn still(&self, told_by: &Evidence) -> bool {
+        told_by.iter().all(|&(tensor, bits)| {
+            self.graph.value(tensor).and_then(uniform).is_some_and(|number| number.to_bits() == bits)
+        })
+    }
+
+    /// Whether a region's steps still read what they were made from: on other
+    /// sizes, a whole read may have become a view, or the other way.
+    fn steps_hold(&self, region: &Region, parts: &[u32], operands: &[Operand]) -> bool {
+        let op = |part: u32| self.slots[part as usize].as_ref();
+        let reads = |arg: &StepArg, operand: &Operand| match *arg {
+            StepArg::Input(i) => operands.get(i as usize) == Some(operand),
+            StepArg::Step(k) => {
+                let made = parts.get(k as usize).and_then(|&p| op(p)).map(Op::result);
+                operand.access == Access::Whole && made == Some(operand.tensor)
+            }
+        };
+        region.steps.iter().zip(parts).all(|(step, &part)| {
+            op(part).is_some_and(|op| step.args.iter().zip(&op.operands).all(|(arg, o)| reads(arg, o)))
+        })
+    }
+
     fn fuse(&mut self, slot: usize, fusion: &Fusion) -> Result<Option<()>, GraphError> {
+        if !self.still(&fusion.told_by) {
+            return Ok(None);
+        }
         let mut operands: SmallVec<[Operand; 2]> = SmallVec::new();
         for read in &fusion.reads {
             let Some(part) = &self.slots[read.part as usize] else { return Ok(None) };
@@ -281,6 +331,11 @@ impl Draft {
                     None => return Ok(None),
                 },
             }
+        }
+        if let Class::Region(region) = &fusion.class
+            && !self.steps_hold(region, &fusion.parts, &operands)
+        {
+            return Ok(None);
         }
         let mut definition = Vec::with_capacity(fusion.parts.len());
         let mut covers = SmallVec::new();
@@ -423,4 +478,21 @@ pub(crate) fn last_axis(graph: &TensorGraph, operand: &Operand) -> Option<Operan
         strides: [layout.strides[last]].into_iter().collect(),
     };
     Some(Operand { tensor: operand.tensor, access: Access::View(Box::new(row)) })
+}
+
+/// The tensors that follow from a data-sized op.
+fn unsettled(graph: &TensorGraph, slots: &[Option<Op>]) -> Vec<bool> {
+    let sized = |op: &Op| matches!(&op.sym, Sym::Prim(p) if p.nature() == Nature::DataSized);
+    if !slots.iter().flatten().any(sized) {
+        return Vec::new();
+    }
+    let mut unsettled = vec![false; graph.tensors.len()];
+    for op in slots.iter().flatten() {
+        if sized(op) || op.operands.iter().any(|o| unsettled[o.tensor.at()]) {
+            for result in &op.results {
+                unsettled[result.tensor.at()] = true;
+            }
+        }
+    }
+    unsettled
 }

@@ -28,6 +28,6 @@ mod regions;
 mod simplify;
 mod views;
 
-pub use draft::{Decision, Fusion, Read, Take};
+pub use draft::{Decision, Evidence, Fusion, Read, Take};
 pub use pipeline::{Options, PASSES, Recipe, optimise, optimise_until, replay};
 pub use question::Question;

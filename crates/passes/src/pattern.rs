@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::draft::{Draft, Uses, last_axis};
 use crate::simplify::uniform;
-use crate::{Fusion, Read, Take};
+use crate::{Evidence, Fusion, Question, Read, Take};
 
 /// Patterns made so far: classes over the same shapes come again and again.
 #[derive(Default)]
@@ -38,7 +38,12 @@ impl Patterns {
     }
 
     /// The largest class that ends in the op of `slot`.
-    pub(crate) fn find(&mut self, draft: &Draft, uses: &Uses, slot: usize) -> Option<Fusion> {
+    pub(crate) fn find(
+        &mut self,
+        draft: &Draft,
+        uses: &Uses,
+        slot: usize,
+    ) -> Option<(Fusion, Vec<Question>)> {
         let probe = SlotProbe { draft, uses, slot };
         let root = draft.slots[slot].as_ref()?;
         if !matches!(&root.sym, Sym::Prim(_)) {
@@ -47,10 +52,12 @@ impl Patterns {
         for (class, specs) in FastOp::candidates(&probe) {
             for pattern in self.of(&class, &specs) {
                 let mut found = Match::new(draft, uses, pattern, specs.len());
-                if found.op(pattern.root, slot)
-                    && let Some(fusion) = found.fusion(&class, slot)
-                {
-                    return Some(fusion);
+                if !found.op(pattern.root, slot) {
+                    continue;
+                }
+                let single = std::mem::take(&mut found.single);
+                if let Some(fusion) = found.fusion(&class, slot) {
+                    return Some((fusion, single));
                 }
             }
         }
@@ -90,6 +97,11 @@ struct Match<'a> {
     /// Which pattern op each part stands for.
     stands: Vec<(usize, u32)>,
     number: Option<f64>,
+    /// Where numbers of the graph were compared.
+    told_by: Evidence,
+    /// Sizes of 1 or 0, over which any stride is as good as another: on other
+    /// sizes the match may not hold.
+    single: Vec<Question>,
 }
 
 impl<'a> Match<'a> {
@@ -102,6 +114,8 @@ impl<'a> Match<'a> {
             parts: Vec::new(),
             stands: Vec::new(),
             number: None,
+            told_by: Evidence::new(),
+            single: Vec::new(),
         }
     }
 
@@ -147,6 +161,11 @@ impl<'a> Match<'a> {
         if wanted_layout.shape != layout.shape {
             return false;
         }
+        for (axis, &size) in layout.shape.iter().enumerate() {
+            if size <= 1 {
+                self.single.push(Question::Single { op: slot as u32, operand: k as u8, axis: axis as u8 });
+            }
+        }
         if let Some(i) = pattern.graph.inputs.iter().position(|&id| id == wanted.tensor) {
             let take = if wanted_layout.is_row_contiguous() { Take::AsIs } else { Take::LastAxis };
             let seen = match take {
@@ -169,6 +188,7 @@ impl<'a> Match<'a> {
             else {
                 return false;
             };
+            self.told_by.push((operand.tensor, found.to_bits()));
             if wanted.is_nan() {
                 return self.number.replace(found).is_none_or(|before| before == found);
             }
@@ -200,6 +220,16 @@ impl<'a> Match<'a> {
                 return None;
             }
         }
+        // An input that a part makes is none.
+        let made = |t: TensorId| {
+            self.parts
+                .iter()
+                .filter_map(|&p| self.draft.slots[p as usize].as_ref())
+                .any(|op| op.result() == t)
+        };
+        if self.inputs.iter().flatten().any(|(_, operand)| made(operand.tensor)) {
+            return None;
+        }
         let reads: Option<Vec<Read>> =
             self.inputs.iter().map(|i| i.as_ref().map(|(read, _)| *read)).collect();
         Some(Fusion {
@@ -207,6 +237,7 @@ impl<'a> Match<'a> {
             parts: self.parts,
             reads: reads?,
             writes: vec![root as u32],
+            told_by: self.told_by,
         })
     }
 

@@ -160,5 +160,11 @@ fn fusion(draft: &Draft, reads: &[u32], members: &[u32]) -> Option<Fusion> {
             writes.push(member);
         }
     }
-    Some(Fusion { class: Class::Region(region), parts: members.to_vec(), reads: from, writes })
+    Some(Fusion {
+        class: Class::Region(region),
+        parts: members.to_vec(),
+        reads: from,
+        writes,
+        told_by: Default::default(),
+    })
 }

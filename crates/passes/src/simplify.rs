@@ -3,7 +3,7 @@ use oneir_ir::{BinaryOp, Nature, Primitive, ReduceOp, UnaryOp};
 use oneir_tensor::{HostTensor, Values};
 
 use crate::draft::Draft;
-use crate::{Decision, Question};
+use crate::{Decision, Evidence, Question};
 
 /// Results of at most this many elements are computed from constants while
 /// the graph is made; larger ones when weights are bound.
@@ -21,7 +21,7 @@ pub(crate) fn decide(draft: &mut Draft, slot: usize) -> Option<Decision> {
 fn decide_op(draft: &mut Draft, op: &Op) -> Option<Decision> {
     let Sym::Prim(primitive) = &op.sym else { return None };
     if let Some(k) = same_as_operand(draft, primitive, op) {
-        return Some(Decision::Same(k));
+        return Some(Decision::Same(k, evidence(draft, primitive, op)));
     }
     if let Some(replacement) = cheaper(draft, primitive, op) {
         return Some(replacement);
@@ -111,16 +111,31 @@ fn same_as_operand(draft: &mut Draft, primitive: &Primitive, op: &Op) -> Option<
     }
 }
 
+/// The numbers among an op's operands, on which decisions about it rest.
+fn evidence(draft: &Draft, primitive: &Primitive, op: &Op) -> Evidence {
+    if !matches!(primitive, Primitive::Binary(_) | Primitive::Select) {
+        return Evidence::new();
+    }
+    let all = op.operands.iter().filter_map(|o| told_number(draft, o.tensor));
+    all.map(|(tensor, number)| (tensor, number.to_bits())).collect()
+}
+
 /// As [`number`], through broadcasts of one value.
 fn number_behind(draft: &Draft, tensor: TensorId) -> Option<f64> {
+    told_number(draft, tensor).map(|(_, number)| number)
+}
+
+/// The number behind a tensor, and the tensor that holds it.
+fn told_number(draft: &Draft, tensor: TensorId) -> Option<(TensorId, f64)> {
     if let Some(found) = number(draft, tensor) {
-        return Some(found);
+        return Some((tensor, found));
     }
     let slot = *draft.touches.writes(tensor).first()?;
     let op = draft.slots[slot as usize].as_ref()?;
     match &op.sym {
         Sym::Prim(Primitive::Broadcast(_) | Primitive::Reshape(_) | Primitive::ExpandDims(_)) => {
-            number(draft, op.operands.first()?.tensor)
+            let held = op.operands.first()?.tensor;
+            Some((held, number(draft, held)?))
         }
         _ => None,
     }
@@ -143,5 +158,9 @@ fn cheaper(draft: &Draft, primitive: &Primitive, op: &Op) -> Option<Decision> {
         },
         _ => return None,
     };
-    Some(Decision::Replace(Primitive::Unary(unary), [0].into_iter().collect()))
+    Some(Decision::Replace(
+        Primitive::Unary(unary),
+        [0].into_iter().collect(),
+        evidence(draft, primitive, op),
+    ))
 }

@@ -16,6 +16,9 @@ pub(crate) fn decide(draft: &Draft, slot: usize) -> Option<Decision> {
     if !view || op.operands.iter().any(|o| draft.written_after(o.tensor, slot)) {
         return None;
     }
+    if op.operands.iter().any(|o| draft.is_unsettled(o.tensor)) {
+        return None;
+    }
     // Readers must be able to say the view with strides, too.
     let result = op.result();
     let operand = draft.viewed(op)?;

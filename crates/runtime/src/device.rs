@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_ir::graph::TensorGraph;
@@ -60,6 +61,49 @@ pub struct Evaluated {
     pub dtype: DType,
     /// Where the elements lie in the memory.
     pub layout: Layout,
+    /// Who uses the value in an evaluation that is under way.
+    pub users: Users,
+}
+
+/// How many evaluations read a value, or that one of them takes its memory over.
+#[derive(Clone, Default)]
+pub struct Users(Arc<AtomicIsize>);
+
+/// The memory is taken over: no one may read the value any more.
+const TAKEN: isize = -1;
+
+impl Users {
+    /// Joins the readers, unless the memory is being taken over.
+    fn read(&self) -> bool {
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| (n != TAKEN).then_some(n + 1)).is_ok()
+    }
+
+    /// Takes the memory, unless someone reads it.
+    fn take(&self) -> bool {
+        self.0.compare_exchange(0, TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// The uses of one evaluation, given back when it ends.
+#[derive(Default)]
+struct Uses {
+    read: Vec<Users>,
+    taken: Vec<Users>,
+    /// The taken memories became results: they stay taken.
+    spent: bool,
+}
+
+impl Drop for Uses {
+    fn drop(&mut self) {
+        for users in &self.read {
+            users.0.fetch_sub(1, Ordering::AcqRel);
+        }
+        if !self.spent {
+            for users in &self.taken {
+                users.0.store(0, Ordering::Release);
+            }
+        }
+    }
 }
 
 impl Device {
@@ -116,7 +160,7 @@ impl Device {
                 (self.backend().adopt(&bytes)?, Layout::contiguous(value.shape()))
             }
         };
-        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout })
+        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout, users: Users::default() })
     }
 
     /// A host value in memory that kernels may write: a state.
@@ -128,7 +172,7 @@ impl Device {
         let memory = self.backend().allocate(bytes.len())?;
         self.backend().upload(&Bound { memory: memory.clone(), offset: 0 }, &bytes)?;
         let layout = Layout::contiguous(value.shape());
-        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout })
+        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout, users: Users::default() })
     }
 
     /// The executable of a lifted graph on inputs with these layouts; planned
@@ -214,15 +258,16 @@ impl Device {
         if wanted.is_empty() {
             return Ok(());
         }
-        let lifted = lift(&[], &wanted, Leaves::Inputs)?;
+        let (lifted, mut uses, donated) = loop {
+            let lifted = lift(&[], &wanted, Leaves::Inputs)?;
+            match self.uses(&lifted) {
+                Some((uses, donated)) => break (lifted, uses, donated),
+                // Another evaluation takes over what this one would read; once
+                // it is done, what it computed is there to be read instead.
+                None => std::thread::yield_now(),
+            }
+        };
         wanted.extend(lifted.held.iter().cloned());
-        // Memory that no one else can see may be taken over by a result.
-        let donated: Vec<bool> = lifted
-            .leaves
-            .iter()
-            .zip(&lifted.sole)
-            .map(|(leaf, &sole)| sole && Evaluated::of(leaf).is_some_and(|found| found.is_sole(self)))
-            .collect();
         let inputs: Vec<Evaluated> =
             lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
@@ -230,6 +275,8 @@ impl Device {
         let executable = self.planned(Cow::Owned(graph), &layouts, &donated).map_err(|e| e.at(&places))?;
         drop(places);
         let results = executable.run(self, &inputs, profile)?;
+        uses.spent = true;
+        drop(inputs);
         let mut results = results.into_iter();
         let mut at = 0;
         while let Some(value) = wanted.get(at) {
@@ -241,8 +288,39 @@ impl Device {
         Ok(())
     }
 
-    /// A computed value in this device's memory.
+    /// Joins the readers of all leaves, and takes those that no one else can
+    /// see; `None` when another evaluation has taken one.
+    fn uses(&self, lifted: &Lifted) -> Option<(Uses, Vec<bool>)> {
+        let mut uses = Uses::default();
+        let mut donated = Vec::with_capacity(lifted.leaves.len());
+        for (leaf, &sole) in lifted.leaves.iter().zip(&lifted.sole) {
+            let Some(found) = Evaluated::of(leaf) else {
+                donated.push(false);
+                continue;
+            };
+            if sole && found.users.take() {
+                uses.taken.push(found.users.clone());
+                if found.is_sole(self) {
+                    donated.push(true);
+                    continue;
+                }
+                uses.taken.pop();
+                found.users.0.store(0, Ordering::Release);
+            }
+            if !found.users.read() {
+                return None;
+            }
+            uses.read.push(found.users.clone());
+            donated.push(false);
+        }
+        Some((uses, donated))
+    }
+
+    /// A computed or constant value in this device's memory.
     fn bring(&self, value: &Value) -> Result<Evaluated, RuntimeError> {
+        if let Some(constant) = value.as_constant() {
+            return self.put(constant);
+        }
         let found = Evaluated::of(value).ok_or_else(|| RuntimeError::WrongDevice {
             expected: self.name().into(),
             found: "no device: it was never computed".into(),

@@ -157,11 +157,18 @@ fn run_plan(
                     memory: backend.adopt(&bytes)?,
                     dtype,
                     layout,
+                    users: Default::default(),
                 });
             }
             // Kept results share one memory: their place in it is theirs.
             layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
-            Ok(Evaluated { device: device.clone(), memory: place.memory.clone(), dtype, layout })
+            Ok(Evaluated {
+                device: device.clone(),
+                memory: place.memory.clone(),
+                dtype,
+                layout,
+                users: Default::default(),
+            })
         })
         .collect()
 }

@@ -47,7 +47,9 @@ impl GraphKey {
                 }
                 Storage::Values(value) => {
                     1u8.hash(&mut out);
-                    (value.buffer().bytes().as_ptr() as usize).hash(&mut out);
+                    // Whose memory it is tells plans apart, not skeletons: what a
+                    // recipe knows of values it checks again.
+                    sizes.push(value.buffer().bytes().as_ptr() as u64);
                     layout(value.layout(), &mut out, &mut sizes);
                 }
                 Storage::Computed => 2u8.hash(&mut out),

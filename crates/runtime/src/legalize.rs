@@ -57,6 +57,8 @@ struct Lowering<'a> {
     buffers: Vec<BufferPlan>,
     /// Where each tensor lies, once it has a place.
     places: Vec<Option<Argument>>,
+    /// The last op that writes rows of a tensor; `u32::MAX` where none does.
+    last_write: Vec<u32>,
     /// Whether a tensor is the same at every run.
     constant: Vec<bool>,
     prologue: Vec<Launch>,
@@ -73,6 +75,7 @@ impl<'a> Lowering<'a> {
             target,
             buffers: Vec::with_capacity(graph.tensors.len()),
             places: vec![None; graph.tensors.len()],
+            last_write: last_writes(graph),
             constant: graph.tensors.iter().map(|t| t.role == Role::Constant).collect(),
             prologue: Vec::new(),
             launches: Vec::with_capacity(graph.ops.len()),
@@ -166,7 +169,15 @@ impl<'a> Lowering<'a> {
             && pure(&op.sym);
         if op.sym == Sym::View {
             let id = op.result();
-            self.places[id.at()] = Some(reads.remove(0));
+            let seen = reads.remove(0);
+            let tensor = op.operands[0].tensor;
+            // What a later op writes over must be copied now.
+            let kept = if self.last_write[tensor.at()] >= at && self.last_write[tensor.at()] != u32::MAX {
+                self.copied(at, self.graph.tensor(tensor).dtype, &seen)?
+            } else {
+                seen
+            };
+            self.places[id.at()] = Some(kept);
             self.constant[id.at()] = constant;
             return Ok(());
         }
@@ -401,6 +412,16 @@ impl<'a> Lowering<'a> {
         }
         Ok(true)
     }
+}
+
+fn last_writes(graph: &TensorGraph) -> Vec<u32> {
+    let mut last = vec![u32::MAX; graph.tensors.len()];
+    for (at, op) in graph.ops.iter().enumerate() {
+        for result in op.results.iter().filter(|r| r.dst != Dst::Own) {
+            last[result.tensor.at()] = at as u32;
+        }
+    }
+    last
 }
 
 fn pure(sym: &Sym) -> bool {

@@ -22,7 +22,7 @@ mod verify;
 
 pub use backend::{Backend, Bound, Captured, Memory, Work};
 pub use cache::CacheCounts;
-pub use device::{Device, DeviceOptions, Evaluated, Numerics};
+pub use device::{Device, DeviceOptions, Evaluated, Numerics, Users};
 pub use error::RuntimeError;
 pub use execute::Executable;
 pub use global::{BackendEntry, Made, Runtime};

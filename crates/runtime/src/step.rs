@@ -91,7 +91,13 @@ impl Step {
                 let dtype = plan.graph.tensor(id).dtype;
                 let mut layout = output.layout.clone();
                 layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
-                Evaluated { device: device.clone(), memory: place.memory.clone(), dtype, layout }
+                Evaluated {
+                    device: device.clone(),
+                    memory: place.memory.clone(),
+                    dtype,
+                    layout,
+                    users: Default::default(),
+                }
             })
             .collect();
         let captured = if device.options().paranoid {

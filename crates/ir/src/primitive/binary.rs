@@ -19,6 +19,7 @@ impl Rules for Binary<'_> {
     fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
         let [a, b] = inputs else { return Err(Invalid::Arity { expected: "2", found: inputs.len() }.into()) };
         let dtype = self.op.result(a.dtype())?;
+        shape_is("the right operand", &Spec::of(b), a.shape())?;
         let values = self
             .op
             .eval(&a.values()?, &b.values()?)

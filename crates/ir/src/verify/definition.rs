@@ -1,7 +1,7 @@
 use rustc_hash::FxHashSet;
 
 use super::named;
-use crate::graph::{Class, GraphError, Op, Sym, TensorGraph, TensorId};
+use crate::graph::{Access, Class, GraphError, Op, Operand, StepArg, Sym, TensorGraph, TensorId};
 
 /// Every fused op's definition makes the op's results from the op's operands
 /// (and constants), in exactly the lifted ops that it covers, and nothing
@@ -29,6 +29,9 @@ pub fn definition(graph: &TensorGraph) -> Result<(), GraphError> {
             }
             made.extend(part.results.iter().map(|r| r.tensor));
         }
+        if let Some(&id) = made.iter().find(|id| given.contains(id)) {
+            return Err(wrong(format!("makes tensor {}, which the op reads", named(graph, id))));
+        }
         let results: FxHashSet<TensorId> = op.results.iter().map(|r| r.tensor).collect();
         if let Some(&id) = results.iter().find(|id| !made.contains(id)) {
             return Err(wrong(format!("does not make the result {}", named(graph, id))));
@@ -47,23 +50,33 @@ pub fn definition(graph: &TensorGraph) -> Result<(), GraphError> {
             return Err(wrong(format!("computes {inside} lifted ops, the op covers {}", op.covers.len())));
         }
         if let Class::Region(region) = &fused.class {
-            same_steps(region, &fused.definition).map_err(wrong)?;
+            same_steps(region, op, &fused.definition).map_err(wrong)?;
         }
     }
     Ok(())
 }
 
-fn same_steps(region: &crate::graph::Region, definition: &[Op]) -> Result<(), String> {
+fn same_steps(region: &crate::graph::Region, op: &Op, definition: &[Op]) -> Result<(), String> {
     if region.steps.len() != definition.len() {
         return Err(format!("has {} ops for {} steps", definition.len(), region.steps.len()));
     }
-    for (step, part) in region.steps.iter().zip(definition) {
+    for (at, (step, part)) in region.steps.iter().zip(definition).enumerate() {
         if part.sym != Sym::Prim(step.primitive()) {
             return Err(format!(
                 "computes `{}` where the region has `{}`",
                 part.sym.name(),
                 step.primitive().name()
             ));
+        }
+        let reads = |arg: &StepArg, operand: &Operand| match *arg {
+            StepArg::Input(i) => op.operands.get(i as usize) == Some(operand),
+            StepArg::Step(k) => {
+                operand.access == Access::Whole
+                    && definition.get(k as usize).map(Op::result) == Some(operand.tensor)
+            }
+        };
+        if !step.args.iter().zip(&part.operands).all(|(arg, operand)| reads(arg, operand)) {
+            return Err(format!("reads other values in step {at} than the region"));
         }
     }
     Ok(())

@@ -15,8 +15,37 @@ const MAX_DECIMALS: usize = 6;
 /// A tensor's values in lines of at most `width` characters, where rows can
 /// be broken so.
 pub(crate) fn tensor_text(tensor: &HostTensor, width: usize) -> Result<String, TensorError> {
-    let values = tensor.values()?;
-    Ok(layout_text(tensor.shape(), width, |places| cells(&values.select(places))))
+    let mut wrong = None;
+    let text = layout_text(tensor.shape(), width, |places| match selected(tensor, places) {
+        Ok(values) => cells(&values),
+        Err(e) => {
+            wrong = Some(e);
+            vec![String::new(); places.len()]
+        }
+    });
+    match wrong {
+        Some(e) => Err(e),
+        None => Ok(text),
+    }
+}
+
+/// The elements at some places of the row order; the others are not touched: a
+/// small value may stand for a huge tensor.
+fn selected(tensor: &HostTensor, places: &[usize]) -> Result<Values, TensorError> {
+    let Some(size) = tensor.dtype().size() else { return Ok(tensor.values()?.select(places)) };
+    let (layout, all) = (tensor.layout(), tensor.buffer().bytes());
+    let mut bytes = Vec::with_capacity(places.len() * size);
+    for &place in places {
+        let mut rest = place;
+        let mut at = layout.offset;
+        for (&n, &stride) in layout.shape.iter().zip(&layout.strides).rev() {
+            at += (rest % n) as isize * stride;
+            rest /= n;
+        }
+        let start = at as usize * size;
+        bytes.extend_from_slice(&all[start..start + size]);
+    }
+    Values::decode(tensor.dtype(), &bytes, places.len())
 }
 
 /// Cells of a tensor in brackets; `cells` gives the texts of the elements at

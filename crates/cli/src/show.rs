@@ -113,6 +113,10 @@ pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError>
 
 /// The likeliest items of each row, of a tensor whose rows are probabilities.
 fn likeliest(tensor: &HostTensor) -> Option<String> {
+    // A huge tensor is no list of probabilities, and may be one number repeated.
+    if tensor.count() > 1 << 20 {
+        return None;
+    }
     let Ok(Values::Float(values)) = tensor.values() else { return None };
     let cols = tensor.shape().last().copied()?;
     if cols < 2 || values.is_empty() || tensor.dtype().bits() < 16 {

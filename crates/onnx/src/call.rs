@@ -172,6 +172,15 @@ impl Call<'_> {
             .ok_or_else(|| self.fails(format!("axis {axis} is out of range for {rank} dimensions")))
     }
 
+    /// Refuses tables made on the host of more numbers than any model needs:
+    /// their sizes are data of the file.
+    pub(crate) fn bounded(&self, what: &str, count: Option<usize>) -> Result<usize, OnnxError> {
+        const MOST: usize = 1 << 26;
+        count
+            .filter(|&n| n <= MOST)
+            .ok_or_else(|| self.fails(format!("{what} would be a table of more than {MOST} numbers")))
+    }
+
     /// One array as the only result.
     pub(crate) fn one(&self, array: Array) -> Results {
         self.checked(&array)?;

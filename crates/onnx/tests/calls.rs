@@ -218,3 +218,45 @@ fn inputs_are_checked_by_name_type_and_shape() {
     let empty = Array::from_host(HostTensor::from_slice::<f32>(&[0, 3], &[]).unwrap());
     assert_eq!(model.call(&[("x", empty)]).unwrap()[0].1.shape(), Some(vec![0, 3]));
 }
+
+/// A number that a file gives.
+fn given(name: &str, values: &[i64]) -> NodeProto {
+    ints(node("Constant", &[], &[name]), "value_ints", values)
+}
+
+#[test]
+fn sizes_of_terabytes_are_refused() {
+    let huge = 1i64 << 40;
+    let scalar = |name: &str, value: i64| {
+        let mut made = node("Constant", &[], &[name]);
+        made.attribute.push(AttributeProto {
+            name: Some("value_int".into()),
+            r#type: Some(AttributeType::Int as i32),
+            i: Some(value),
+            ..AttributeProto::default()
+        });
+        made
+    };
+    let block = |value: i64| {
+        let mut made = node("DepthToSpace", &["x"], &["y"]);
+        made.attribute.push(AttributeProto {
+            name: Some("blocksize".into()),
+            r#type: Some(AttributeType::Int as i32),
+            i: Some(value),
+            ..AttributeProto::default()
+        });
+        made
+    };
+    let programs = [
+        vec![scalar("n", huge), node("HannWindow", &["n"], &["y"])],
+        vec![given("sizes", &[1, 1, 1 << 31, 1 << 31]), node("Resize", &["x", "", "", "sizes"], &["y"])],
+        vec![block(huge)],
+        vec![block(3)],
+    ];
+    for nodes in programs {
+        let name = nodes.last().unwrap().op_type.clone().unwrap_or_default();
+        let model = open(&model(21, nodes, &[("x", FLOAT)], &["y"])).unwrap();
+        let error = model.call(&[("x", Array::from_slice(&[0f32; 16], &[1, 4, 2, 2]))]).unwrap_err();
+        assert!(error.to_string().contains(&name), "{error}");
+    }
+}

@@ -12,7 +12,8 @@ impl Attention {
         match (inputs, self.mask) {
             ([q, k, v, length], Mask::UpTo) => {
                 _ = (q, k, v);
-                let first: &[T; 3] = inputs[..3].try_into().map_err(|_| Invalid::Arity { expected: "4", found: 3 })?;
+                let first: &[T; 3] =
+                    inputs[..3].try_into().map_err(|_| Invalid::Arity { expected: "4", found: 3 })?;
                 Ok((first, Some(length)))
             }
             ([_, _, _], Mask::None | Mask::Causal) => Ok((
@@ -55,7 +56,11 @@ impl FusedClass for Attention {
         in_f32(inputs, |inputs| {
             let ([q, k, v], length) = self.split(inputs)?;
             let [batch, heads, s, d] = q.spec().shape[..] else {
-                return Err(Invalid::Rank { operand: "the query", expected: "4", found: q.spec().shape.to_vec() });
+                return Err(Invalid::Rank {
+                    operand: "the query",
+                    expected: "4",
+                    found: q.spec().shape.to_vec(),
+                });
             };
             let (groups, t) = (k.spec().shape[1], k.spec().shape[2]);
             // Query heads that share a key head become further rows of it.
@@ -68,7 +73,11 @@ impl FusedClass for Attention {
                 Mask::Causal | Mask::UpTo => {
                     let iota = |axis| {
                         let shape = vec![s, t];
-                        Value::record(Primitive::Iota { dtype: DType::I32, shape, axis }, &[], Place::Internal)
+                        Value::record(
+                            Primitive::Iota { dtype: DType::I32, shape, axis },
+                            &[],
+                            Place::Internal,
+                        )
                     };
                     let (query, key) = (iota(0)?, iota(1)?);
                     // A query's own place: its row, counted back from the last key.

@@ -76,7 +76,10 @@ impl FusedClass for LayerNorm {
     }
 
     fn spellings(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
-        [Scaling::Rsqrt, Scaling::Reciprocal, Scaling::Divide].map(|s| self.written(inputs, s)).into_iter().collect()
+        [Scaling::Rsqrt, Scaling::Reciprocal, Scaling::Divide]
+            .map(|s| self.written(inputs, s))
+            .into_iter()
+            .collect()
     }
 
     fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
@@ -122,7 +125,11 @@ impl FusedClass for LayerNorm {
         }
         cases.push((
             norm(),
-            vec![of(DType::F32, &[0, 4], &[]), of(DType::F32, &[4], &[1.0; 4]), of(DType::F32, &[4], &[0.0; 4])],
+            vec![
+                of(DType::F32, &[0, 4], &[]),
+                of(DType::F32, &[4], &[1.0; 4]),
+                of(DType::F32, &[4], &[0.0; 4]),
+            ],
             None,
         ));
         cases

@@ -58,7 +58,11 @@ impl FusedClass for Linear {
             for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
                 cases.push((
                     FastOp::from(Linear { activation }),
-                    vec![of(dtype, &[3, 5], &ramp(15)), of(dtype, &[5, 4], &ramp(20)), of(dtype, &[1, 4], &ramp(4))],
+                    vec![
+                        of(dtype, &[3, 5], &ramp(15)),
+                        of(dtype, &[5, 4], &ramp(20)),
+                        of(dtype, &[1, 4], &ramp(4)),
+                    ],
                     None,
                 ));
             }

@@ -27,7 +27,10 @@ impl FusedClass for RmsNorm {
     }
 
     fn spellings(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
-        [Scaling::Rsqrt, Scaling::Reciprocal, Scaling::Divide].map(|s| self.written(inputs, s)).into_iter().collect()
+        [Scaling::Rsqrt, Scaling::Reciprocal, Scaling::Divide]
+            .map(|s| self.written(inputs, s))
+            .into_iter()
+            .collect()
     }
 
     fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {

@@ -32,7 +32,9 @@ impl FusedClass for Softmax {
     fn candidates(probe: &dyn Probe) -> Vec<(FastOp, Vec<Spec>)> {
         let reduce = |p: &Primitive| matches!(p, Primitive::Reduce { op: ReduceOp::Sum, .. });
         match (probe.root(), probe.nearest(1, &reduce)) {
-            (Primitive::Binary(BinaryOp::Divide), Some((Primitive::Reduce { axes, .. }, _))) if axes.len() == 1 => {
+            (Primitive::Binary(BinaryOp::Divide), Some((Primitive::Reduce { axes, .. }, _)))
+                if axes.len() == 1 =>
+            {
                 vec![(Softmax { axis: axes[0] }.into(), vec![probe.result()])]
             }
             _ => Vec::new(),

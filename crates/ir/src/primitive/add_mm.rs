@@ -2,8 +2,8 @@ use oneir_tensor::{Class, DType, HostTensor, Values};
 
 use super::case::{for_dtypes, of};
 use super::fields::AddMM;
-use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::matmul::{multiply, product};
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive, one};
 use crate::invalid::{exactly, same_dtype, shape_is};
 use crate::{Invalid, Spec, Specs};
@@ -18,15 +18,27 @@ impl Rules for AddMM<'_> {
     }
 
     fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
-        let [a, b, c] = inputs else { return Err(Invalid::Arity { expected: "3", found: inputs.len() }.into()) };
+        let [a, b, c] = inputs else {
+            return Err(Invalid::Arity { expected: "3", found: inputs.len() }.into());
+        };
         let (shape, values) = multiply(a, b)?;
         let (alpha, beta) = (f64::from(f32::from_bits(*self.alpha)), f64::from(f32::from_bits(*self.beta)));
         let out = match c.dtype().class() {
             Class::Complex => Values::Complex(
-                values.to_complex().iter().zip(c.values()?.to_complex()).map(|(x, c)| x * alpha + c * beta).collect(),
+                values
+                    .to_complex()
+                    .iter()
+                    .zip(c.values()?.to_complex())
+                    .map(|(x, c)| x * alpha + c * beta)
+                    .collect(),
             ),
             _ => Values::Float(
-                values.to_floats().iter().zip(c.values()?.to_floats()).map(|(x, c)| x * alpha + c * beta).collect(),
+                values
+                    .to_floats()
+                    .iter()
+                    .zip(c.values()?.to_floats())
+                    .map(|(x, c)| x * alpha + c * beta)
+                    .collect(),
             ),
         };
         Ok(vec![HostTensor::from_values(c.dtype(), &shape, &out)?])

@@ -41,7 +41,11 @@ impl Rules for AsType<'_> {
                 vec![of(DType::F32, &[4], &[f64::NAN, 300.0, -300.0, -1.75])],
                 vec![t(&[4], &[0i8, 127, -128, -1])],
             ),
-            Case::new(Primitive::AsType(DType::U8), vec![t(&[2], &[-1i32, 300])], vec![t(&[2], &[255u8, 44])]),
+            Case::new(
+                Primitive::AsType(DType::U8),
+                vec![t(&[2], &[-1i32, 300])],
+                vec![t(&[2], &[255u8, 44])],
+            ),
             Case::new(
                 Primitive::AsType(DType::Bool),
                 vec![of(DType::F32, &[3], &[f64::NAN, 0.0, -0.5])],

@@ -39,9 +39,17 @@ impl Rules for Broadcast<'_> {
 
     fn cases() -> Vec<Case> {
         vec![
-            Case::new(Primitive::Broadcast(vec![2, 2]), vec![t(&[2, 1], &[1i32, 2])], vec![t(&[2, 2], &[1i32, 1, 2, 2])]),
+            Case::new(
+                Primitive::Broadcast(vec![2, 2]),
+                vec![t(&[2, 1], &[1i32, 2])],
+                vec![t(&[2, 2], &[1i32, 1, 2, 2])],
+            ),
             Case::new(Primitive::Broadcast(vec![0]), vec![t(&[1], &[1i32])], vec![t::<i32>(&[0], &[])]),
-            Case::refused(Primitive::Broadcast(vec![3]), vec![t(&[2], &[1u8, 2])], "expected shape [3], found [2]"),
+            Case::refused(
+                Primitive::Broadcast(vec![3]),
+                vec![t(&[2], &[1u8, 2])],
+                "expected shape [3], found [2]",
+            ),
         ]
     }
 }

@@ -33,7 +33,9 @@ impl Collective<'_> {
         };
         match () {
             () if members == 0 => wrong("members", members, "at least this process"),
-            () if *self.group == 0 && members != 1 => wrong("members", members, "1 in group 0, the group of one"),
+            () if *self.group == 0 && members != 1 => {
+                wrong("members", members, "1 in group 0, the group of one")
+            }
             () if kind.has_peer() && peer >= members => wrong("peer", peer, "a member of the group"),
             () if !kind.has_peer() && peer != 0 => wrong("peer", peer, "0 where no member is named"),
             () => Ok(()),
@@ -101,7 +103,9 @@ impl Rules for Collective<'_> {
     }
 
     fn cases() -> Vec<Case> {
-        use CollectiveKind::{AllGather, AllMax, AllSum, AllToAll, Barrier, Broadcast, Recv, ReduceScatter, Send};
+        use CollectiveKind::{
+            AllGather, AllMax, AllSum, AllToAll, Barrier, Broadcast, Recv, ReduceScatter, Send,
+        };
         let among = |group, members, kind, peer| Primitive::Collective {
             op: CollectiveOp { kind, members, peer },
             group,

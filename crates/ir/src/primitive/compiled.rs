@@ -34,7 +34,10 @@ impl Rules for Compiled<'_> {
             inputs: 2,
             steps: vec![
                 RegionStep { op: StepOp::Unary(UnaryOp::Neg), args: vec![StepArg::Input(0)] },
-                RegionStep { op: StepOp::Binary(BinaryOp::Multiply), args: vec![StepArg::Step(0), StepArg::Input(1)] },
+                RegionStep {
+                    op: StepOp::Binary(BinaryOp::Multiply),
+                    args: vec![StepArg::Step(0), StepArg::Input(1)],
+                },
                 RegionStep { op: StepOp::AsType(DType::I32), args: vec![StepArg::Step(1)] },
             ],
             outputs: vec![1, 2],

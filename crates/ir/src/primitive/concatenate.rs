@@ -17,7 +17,11 @@ impl Rules for Concatenate<'_> {
         for x in rest {
             same_dtype(first, x)?;
             if x.rank() != first.rank() {
-                return Err(Invalid::Rank { operand: "each input", expected: "equally many", found: x.shape.to_vec() });
+                return Err(Invalid::Rank {
+                    operand: "each input",
+                    expected: "equally many",
+                    found: x.shape.to_vec(),
+                });
             }
             shape_is("each input", x, &first.shape.with(*self.axis, x.shape[*self.axis]))?;
             size = size.checked_add(x.shape[*self.axis]).ok_or(Invalid::Parameter {

@@ -162,16 +162,29 @@ impl Rules for Convolution<'_> {
                 vec![of(F32, &[1, 1, 1, 2, 1], &[4.0, 16.0])],
             ),
             // No items, no channels, no kernels, and a dimension without places.
-            Case::new(plain(1, 0, 1), vec![counted(&[0, 1, 2]), counted(&[1, 1, 2])], vec![counted(&[0, 1, 1])]),
+            Case::new(
+                plain(1, 0, 1),
+                vec![counted(&[0, 1, 2]), counted(&[1, 1, 2])],
+                vec![counted(&[0, 1, 1])],
+            ),
             Case::new(
                 plain(1, 0, 1),
                 vec![counted(&[1, 0, 2]), counted(&[1, 0, 2])],
                 vec![of(F32, &[1, 1, 1], &[0.0])],
             ),
-            Case::new(plain(1, 0, 1), vec![counted(&[1, 1, 2]), counted(&[0, 1, 2])], vec![counted(&[1, 0, 1])]),
-            Case::new(plain(1, 0, 1), vec![counted(&[1, 1, 0]), counted(&[1, 1, 2])], vec![counted(&[1, 1, 0])]),
+            Case::new(
+                plain(1, 0, 1),
+                vec![counted(&[1, 1, 2]), counted(&[0, 1, 2])],
+                vec![counted(&[1, 0, 1])],
+            ),
+            Case::new(
+                plain(1, 0, 1),
+                vec![counted(&[1, 1, 0]), counted(&[1, 1, 2])],
+                vec![counted(&[1, 1, 0])],
+            ),
         ];
-        let mut cases = for_dtypes(F32, &[BF16, Complex64, F16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
+        let mut cases =
+            for_dtypes(F32, &[BF16, Complex64, F16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
         cases.extend([
             // Products wrap as all integers do.
             Case::new(
@@ -200,8 +213,16 @@ impl Rules for Convolution<'_> {
                 vec![counted(&[1, 3, 2]), counted(&[2, 1, 1])],
                 "the weight must have shape [2, 3, 1], found [2, 1, 1]",
             ),
-            Case::refused(line(0, 0, 0, 1, 1, false), vec![counted(&[1, 1, 2]), counted(&[1, 1, 1])], "at least 1"),
-            Case::refused(plain(2, 0, 1), vec![counted(&[1, 1, 2]), counted(&[1, 1, 1])], "one value for each"),
+            Case::refused(
+                line(0, 0, 0, 1, 1, false),
+                vec![counted(&[1, 1, 2]), counted(&[1, 1, 1])],
+                "at least 1",
+            ),
+            Case::refused(
+                plain(2, 0, 1),
+                vec![counted(&[1, 1, 2]), counted(&[1, 1, 1])],
+                "one value for each",
+            ),
             Case::refused(plain(0, 0, 1), vec![counted(&[1, 1]), counted(&[1, 1])], "at least 3 dimensions"),
             Case::refused(
                 line(1, usize::MAX, 0, 1, 1, false),

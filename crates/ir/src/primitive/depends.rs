@@ -42,7 +42,11 @@ impl Rules for Depends<'_> {
                 vec![t(&[1], &[3f32]), t(&[2], &[1u8, 2])],
                 vec![t(&[1], &[3f32])],
             ),
-            Case::refused(Primitive::Depends { n_deps: 2 }, vec![t(&[1], &[3f32])], "1 + n_deps inputs, found 1"),
+            Case::refused(
+                Primitive::Depends { n_deps: 2 },
+                vec![t(&[1], &[3f32])],
+                "1 + n_deps inputs, found 1",
+            ),
         ]
     }
 }

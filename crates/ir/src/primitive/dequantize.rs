@@ -2,8 +2,8 @@ use oneir_tensor::{DType, HostTensor, Values, decode_e4m3};
 
 use super::case::{of, t};
 use super::fields::Dequantize;
-use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::quantize::{quant, uneven};
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive, Quant, QuantMode, one};
 use crate::{Invalid, Spec, Specs};
 
@@ -57,7 +57,11 @@ impl Rules for Dequantize<'_> {
             for dtype in [F32, F16, BF16] {
                 cases.push(Case::new(
                     dequantize(quant(Affine, 32, bits), dtype),
-                    vec![t(&[1, words.len()], words), of(dtype, &[1, 1], &[0.25]), of(dtype, &[1, 1], &[-3.0])],
+                    vec![
+                        t(&[1, words.len()], words),
+                        of(dtype, &[1, 1], &[0.25]),
+                        of(dtype, &[1, 1], &[-3.0]),
+                    ],
                     vec![of(dtype, &[1, 32], &numbers)],
                 ));
             }
@@ -113,7 +117,8 @@ impl Rules for Dequantize<'_> {
                 vec![of(F32, &[32], &scaled(scale, 2))],
             )
         };
-        let scale_and_bias = |dtype, scale, bias| vec![words(), of(dtype, &[1], &[scale]), of(dtype, &[1], &[bias])];
+        let scale_and_bias =
+            |dtype, scale, bias| vec![words(), of(dtype, &[1], &[scale]), of(dtype, &[1], &[bias])];
         let affine = || dequantize(quant(Affine, 32, 4), F32);
         let one = || of(F32, &[1], &[1.0]);
         #[rustfmt::skip]

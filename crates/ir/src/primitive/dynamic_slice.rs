@@ -103,9 +103,17 @@ impl Rules for DynamicSlice<'_> {
             // Negative starts do not count from the end.
             Case::new(slice(&[0], &[1, 3]), vec![x(), t(&[1], &[-1i64])], vec![t(&[1, 3], &[0i32, 1, 2])]),
             Case::new(slice(&[0], &[1, 3]), vec![x(), t(&[1], &[i64::MIN])], vec![t(&[1, 3], &[0i32, 1, 2])]),
-            Case::new(slice(&[0], &[1, 3]), vec![x(), t(&[1], &[u64::MAX])], vec![t(&[1, 3], &[20i32, 21, 22])]),
+            Case::new(
+                slice(&[0], &[1, 3]),
+                vec![x(), t(&[1], &[u64::MAX])],
+                vec![t(&[1, 3], &[20i32, 21, 22])],
+            ),
             Case::new(slice(&[1], &[1, 1]), vec![x(), t(&[1], &[2i32])], vec![t(&[1, 1], &[2i32])]),
-            Case::refused(slice(&[0], &[4, 3]), vec![x(), t(&[1], &[0i32])], "[4, 3] does not fit in shape [3, 3]"),
+            Case::refused(
+                slice(&[0], &[4, 3]),
+                vec![x(), t(&[1], &[0i32])],
+                "[4, 3] does not fit in shape [3, 3]",
+            ),
             Case::refused(slice(&[0], &[3]), vec![x(), t(&[1], &[0i32])], "[3] does not fit in shape [3, 3]"),
             Case::refused(slice(&[0], &[1, 1]), vec![x(), t(&[], &[0i32])], "the starts must have shape [1]"),
             Case::refused(slice(&[0], &[1, 1]), vec![x(), t(&[1], &[0f32])], "must be integers"),

@@ -88,11 +88,7 @@ impl Rules for DynamicSliceUpdate<'_> {
                 vec![x(), t(&[1], &[0i32]), t(&[1], &[0i32])],
                 "[1] does not fit in shape [2, 3]",
             ),
-            Case::refused(
-                update(&[0]),
-                vec![x(), of(F64, &[1, 1], &[0.0]), t(&[1], &[0i32])],
-                "i32 and f64",
-            ),
+            Case::refused(update(&[0]), vec![x(), of(F64, &[1, 1], &[0.0]), t(&[1], &[0i32])], "i32 and f64"),
             Case::refused(
                 update(&[0]),
                 vec![x(), t(&[1, 1], &[0i32]), t(&[2], &[0i32; 2])],

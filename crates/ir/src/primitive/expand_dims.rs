@@ -35,7 +35,11 @@ impl Rules for ExpandDims<'_> {
 
     fn cases() -> Vec<Case> {
         vec![
-            Case::new(Primitive::ExpandDims(vec![0, 2]), vec![t(&[2], &[1u8, 2])], vec![t(&[1, 2, 1], &[1u8, 2])]),
+            Case::new(
+                Primitive::ExpandDims(vec![0, 2]),
+                vec![t(&[2], &[1u8, 2])],
+                vec![t(&[1, 2, 1], &[1u8, 2])],
+            ),
             Case::new(Primitive::ExpandDims(vec![0]), vec![t(&[], &[7i64])], vec![t(&[1], &[7i64])]),
             Case::refused(Primitive::ExpandDims(vec![3]), vec![t(&[2], &[1u8, 2])], "axis 3"),
         ]

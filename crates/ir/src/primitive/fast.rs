@@ -1,8 +1,8 @@
 use oneir_tensor::HostTensor;
 
+use super::Case;
 use super::fields::Fast;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::Case;
 use crate::{Invalid, Spec, Specs};
 
 impl Rules for Fast<'_> {

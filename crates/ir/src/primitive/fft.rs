@@ -190,8 +190,7 @@ impl Rules for Fft<'_> {
         if let Some((axis, size)) = self.halved() {
             spectrum[axis] = size / 2 + 1;
         }
-        let (takes, gives) =
-            if *self.op == FftOp::Irfft { (spectrum, samples) } else { (samples, spectrum) };
+        let (takes, gives) = if *self.op == FftOp::Irfft { (spectrum, samples) } else { (samples, spectrum) };
         shape_is("the input", x, &takes)?;
         one(Spec::new(to, gives))
     }
@@ -324,18 +323,34 @@ impl Rules for Fft<'_> {
                 vec![r(&[2, 3], &[2.1666667, -0.8333333, -0.8333333, -0.5, -0.0773503, 1.0773503])],
             ),
             // One sample, and none: a sum of nothing is 0.
-            Case::new(fft(FftOp::Fft, &[0], &[1]), vec![c(&[1], &[[1.0, 2.0]])], vec![c(&[1], &[[1.0, 2.0]])]),
+            Case::new(
+                fft(FftOp::Fft, &[0], &[1]),
+                vec![c(&[1], &[[1.0, 2.0]])],
+                vec![c(&[1], &[[1.0, 2.0]])],
+            ),
             Case::new(fft(FftOp::Irfft, &[0], &[1]), vec![c(&[1], &[[1.0, 2.0]])], vec![r(&[1], &[1.0])]),
             Case::new(fft(FftOp::Ifft, &[0], &[0]), vec![c(&[0, 2], &[])], vec![c(&[0, 2], &[])]),
             Case::new(fft(FftOp::Rfft, &[0], &[0]), vec![r(&[0], &[])], vec![c(&[1], &[[0.0, 0.0]])]),
             Case::new(fft(FftOp::Irfft, &[0], &[0]), vec![c(&[1], &[[1.0, 0.0]])], vec![r(&[0], &[])]),
-            Case::refused(fft(FftOp::Fft, &[0], &[2]), vec![t(&[2], &[1f32, 2.0])], "must be complex64, found f32"),
-            Case::refused(fft(FftOp::Rfft, &[0], &[2]), vec![t(&[2], &[1f64, 2.0])], "must be f32, found f64"),
+            Case::refused(
+                fft(FftOp::Fft, &[0], &[2]),
+                vec![t(&[2], &[1f32, 2.0])],
+                "must be complex64, found f32",
+            ),
+            Case::refused(
+                fft(FftOp::Rfft, &[0], &[2]),
+                vec![t(&[2], &[1f64, 2.0])],
+                "must be f32, found f64",
+            ),
             Case::refused(fft(FftOp::Fft, &[0], &[3]), vec![four()], "must have shape [3], found [4]"),
             Case::refused(fft(FftOp::Irfft, &[0], &[4]), vec![four()], "must have shape [3], found [4]"),
             Case::refused(fft(FftOp::Fft, &[0, 0], &[4, 4]), vec![four()], "repeated"),
             Case::refused(fft(FftOp::Fft, &[1], &[4]), vec![four()], "axis 1"),
-            Case::refused(fft(FftOp::Rfft, &[], &[]), vec![r(&[], &[1.0])], "at least one for a real transform"),
+            Case::refused(
+                fft(FftOp::Rfft, &[], &[]),
+                vec![r(&[], &[1.0])],
+                "at least one for a real transform",
+            ),
         ];
         for n in [2, 6, 7, 8, 30, 64, 97] {
             let real: Vec<f64> = (0..2 * n).map(|i| f64::from(((i * 7) % 13) as u8) / 4.0 - 1.5).collect();

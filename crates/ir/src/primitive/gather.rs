@@ -96,7 +96,11 @@ impl Rules for Gather<'_> {
                 vec![bits(), t(&[2], &[1i32, -2])],
                 vec![of(F32, &[2, 1, 3], &[1.0, 1.0, 0.0, 0.0, 1.0, 0.0])],
             ),
-            Case::new(gather(&[0], &[1, 3]), vec![bits(), t::<i32>(&[0], &[])], vec![of(F32, &[0, 1, 3], &[])]),
+            Case::new(
+                gather(&[0], &[1, 3]),
+                vec![bits(), t::<i32>(&[0], &[])],
+                vec![of(F32, &[0, 1, 3], &[])],
+            ),
         ];
         let mut cases = for_dtypes(F32, DType::ALL, moved);
         let src = || t(&[3, 4], &[0i32, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]);
@@ -139,9 +143,21 @@ impl Rules for Gather<'_> {
                 vec![src(), t(&[2], &[u64::MAX, 1 << 63])],
                 vec![t(&[2, 1, 1], &[20i32, 20])],
             ),
-            Case::refused(gather(&[0], &[1, 5]), vec![src(), t(&[1], &[0i32])], "[1, 5] does not fit in shape [3, 4]"),
-            Case::refused(gather(&[0], &[1]), vec![src(), t(&[1], &[0i32])], "[1] does not fit in shape [3, 4]"),
-            Case::refused(gather(&[0], &[1]), vec![of(F32, &[0], &[]), t(&[1], &[0i32])], "does not fit in shape [0]"),
+            Case::refused(
+                gather(&[0], &[1, 5]),
+                vec![src(), t(&[1], &[0i32])],
+                "[1, 5] does not fit in shape [3, 4]",
+            ),
+            Case::refused(
+                gather(&[0], &[1]),
+                vec![src(), t(&[1], &[0i32])],
+                "[1] does not fit in shape [3, 4]",
+            ),
+            Case::refused(
+                gather(&[0], &[1]),
+                vec![of(F32, &[0], &[]), t(&[1], &[0i32])],
+                "does not fit in shape [0]",
+            ),
             Case::refused(gather(&[0, 1], &[1, 1]), vec![src(), t(&[1], &[0i32])], "one per axis"),
             Case::refused(gather(&[2], &[1, 1]), vec![src(), t(&[1], &[0i32])], "axis 2"),
             Case::refused(
@@ -159,7 +175,11 @@ impl Rules for Gather<'_> {
                 vec![src(), t(&[1], &[0i32]), t(&[1], &[0u32])],
                 "i32 and u32",
             ),
-            Case::refused(gather(&[0], &[1, 1]), vec![src(), t(&[1], &[0f32])], "the indices must be integers"),
+            Case::refused(
+                gather(&[0], &[1, 1]),
+                vec![src(), t(&[1], &[0f32])],
+                "the indices must be integers",
+            ),
             Case::refused(gather(&[], &[]), vec![], "one per axis"),
         ]);
         cases

@@ -108,7 +108,11 @@ impl Rules for GatherAxis<'_> {
                 vec![of(DType::U4, &[3], &[5.0, 6.0, 7.0]), t(&[2], &[2i32, 0])],
                 vec![of(DType::U4, &[2], &[7.0, 5.0])],
             ),
-            Case::refused(gather(1), vec![src(), t(&[1, 2], &[0i32, 0])], "must have shape [2, 2], found [1, 2]"),
+            Case::refused(
+                gather(1),
+                vec![src(), t(&[1, 2], &[0i32, 0])],
+                "must have shape [2, 2], found [1, 2]",
+            ),
             Case::refused(gather(0), vec![src(), t(&[2], &[0i32, 0])], "the indices must have shape [2, 3]"),
             Case::refused(gather(1), vec![src(), t(&[2], &[0i32, 0])], "the indices must have shape [2, 3]"),
             Case::refused(gather(2), vec![src(), t(&[2, 3], &[0i32; 6])], "axis 2"),

@@ -13,7 +13,11 @@ pub(super) fn product(a: &Spec, b: &Spec) -> Result<Spec, Invalid> {
     dtype_is("the operands", a, "float or complex", |d| d.computes() && d.is_inexact())?;
     for x in [a, b] {
         if x.rank() < 2 {
-            return Err(Invalid::Rank { operand: "each factor", expected: "at least 2", found: x.shape.to_vec() });
+            return Err(Invalid::Rank {
+                operand: "each factor",
+                expected: "at least 2",
+                found: x.shape.to_vec(),
+            });
         }
     }
     let (batch, inner) = a.shape.split_at(a.rank() - 2);
@@ -25,8 +29,7 @@ pub(super) fn product(a: &Spec, b: &Spec) -> Result<Spec, Invalid> {
 
 /// The product's values, summed in f64.
 pub(super) fn multiply(a: &HostTensor, b: &HostTensor) -> Result<(Shape, Values), EvalError> {
-    let spec =
-        product(&Spec::new(a.dtype(), a.shape().clone()), &Spec::new(b.dtype(), b.shape().clone()))?;
+    let spec = product(&Spec::new(a.dtype(), a.shape().clone()), &Spec::new(b.dtype(), b.shape().clone()))?;
     let (m, n, k) = (spec.shape[spec.rank() - 2], spec.shape.cols(), a.shape().cols());
     let batches: usize = spec.shape[..spec.rank() - 2].iter().product();
     macro_rules! sum {
@@ -48,9 +51,11 @@ pub(super) fn multiply(a: &HostTensor, b: &HostTensor) -> Result<(Shape, Values)
         }};
     }
     let values = match a.dtype().class() {
-        Class::Complex => {
-            Values::Complex(sum!(a.values()?.to_complex(), b.values()?.to_complex(), num_complex::Complex64::default()))
-        }
+        Class::Complex => Values::Complex(sum!(
+            a.values()?.to_complex(),
+            b.values()?.to_complex(),
+            num_complex::Complex64::default()
+        )),
         _ => Values::Float(sum!(a.values()?.to_floats(), b.values()?.to_floats(), 0.0)),
     };
     Ok((spec.shape, values))
@@ -112,8 +117,16 @@ impl Rules for Matmul<'_> {
                 vec![of(F32, &[m, k], &ramp(m * k)), of(F32, &[k, n], &ramp(k * n))],
             ));
         }
-        cases.push(Case::refused(Primitive::Matmul, vec![t(&[1, 1], &[1i32]), t(&[1, 1], &[1i32])], "float or complex"));
-        cases.push(Case::refused(Primitive::Matmul, vec![t(&[1], &[1f32]), t(&[1, 1], &[1f32])], "at least 2"));
+        cases.push(Case::refused(
+            Primitive::Matmul,
+            vec![t(&[1, 1], &[1i32]), t(&[1, 1], &[1i32])],
+            "float or complex",
+        ));
+        cases.push(Case::refused(
+            Primitive::Matmul,
+            vec![t(&[1], &[1f32]), t(&[1, 1], &[1f32])],
+            "at least 2",
+        ));
         cases.push(Case::refused(
             Primitive::Matmul,
             vec![of(F32, &[1, 2], &[1.0, 1.0]), of(F32, &[1, 2], &[1.0, 1.0])],

@@ -17,7 +17,9 @@ impl Rules for Narrow<'_> {
     }
 
     fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
-        let [x, count] = inputs else { return Err(Invalid::Arity { expected: "2", found: inputs.len() }.into()) };
+        let [x, count] = inputs else {
+            return Err(Invalid::Arity { expected: "2", found: inputs.len() }.into());
+        };
         let found = count.values()?.to_ints().and_then(|v| v.first().copied()).unwrap_or(-1);
         let mut len = x.shape().clone();
         match usize::try_from(found) {

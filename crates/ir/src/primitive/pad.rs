@@ -140,7 +140,11 @@ impl Rules for Pad<'_> {
                 vec![of(F32, &[0], &[]), of(F32, &[], &[1.0])],
                 vec![of(F32, &[3], &[1.0; 3])],
             ),
-            Case::new(pad(&[], &[], Constant), vec![of(F32, &[], &[1.0]), zero()], vec![of(F32, &[], &[1.0])]),
+            Case::new(
+                pad(&[], &[], Constant),
+                vec![of(F32, &[], &[1.0]), zero()],
+                vec![of(F32, &[], &[1.0])],
+            ),
             Case::new(pad(&[], &[], Wrap), vec![of(F32, &[], &[1.0])], vec![of(F32, &[], &[1.0])]),
             Case::new(
                 pad(&[2], &[1], Edge),
@@ -176,7 +180,11 @@ impl Rules for Pad<'_> {
                 vec![t::<i32>(&[0, 3], &[])],
             ),
             Case::new(pad(&[0], &[0], Wrap), vec![t::<i32>(&[0], &[])], vec![t::<i32>(&[0], &[])]),
-            Case::refused(pad(&[1], &[0], Reflect), vec![of(F32, &[0], &[])], "constant, where an empty axis"),
+            Case::refused(
+                pad(&[1], &[0], Reflect),
+                vec![of(F32, &[0], &[])],
+                "constant, where an empty axis",
+            ),
             Case::refused(pad(&[1], &[0], Constant), vec![of(F32, &[2], &[0.0; 2])], "expected 2 inputs"),
             Case::refused(pad(&[1], &[0], Edge), vec![of(F32, &[2], &[0.0; 2]), zero()], "expected 1 inputs"),
             Case::refused(pad(&[1, 1], &[0], Edge), vec![of(F32, &[2], &[0.0; 2])], "low = [1, 1]"),

@@ -75,10 +75,8 @@ impl Rules for Quantize<'_> {
         use QuantMode::{Affine, Mxfp4, Mxfp8, Nvfp4};
         let baked = |dtype, quant: Quant, len, words: &[u32], scales: &[f64], biases: &[f64]| {
             let groups = scales.len();
-            let mut results = vec![
-                t(&[1, words.len()], words),
-                of(quant.scale_dtype(dtype), &[1, groups], scales),
-            ];
+            let mut results =
+                vec![t(&[1, words.len()], words), of(quant.scale_dtype(dtype), &[1, groups], scales)];
             if quant.has_biases() {
                 results.push(of(dtype, &[1, groups], biases));
             }
@@ -136,7 +134,11 @@ impl Rules for Quantize<'_> {
             Case::new(
                 quantize(quant(Affine, 32, 2)),
                 vec![ones(&[2, 1, 32])],
-                vec![t(&[2, 1, 2], &[0u32; 4]), of(F32, &[2, 1, 1], &[-1e-7, -1e-7]), of(F32, &[2, 1, 1], &[1.0, 1.0])],
+                vec![
+                    t(&[2, 1, 2], &[0u32; 4]),
+                    of(F32, &[2, 1, 1], &[-1e-7, -1e-7]),
+                    of(F32, &[2, 1, 1], &[1.0, 1.0]),
+                ],
             ),
             Case::new(
                 quantize(quant(Affine, 32, 1)),
@@ -170,10 +172,18 @@ impl Rules for Quantize<'_> {
                 vec![of(BF16, &[0, 64], &[])],
                 vec![t::<u32>(&[0, 16], &[]), t::<u8>(&[0, 2], &[])],
             ),
-            Case::refused(quantize(quant(Affine, 16, 4)), vec![ones(&[32])], "group_size = 16 is not valid: 32, 64"),
+            Case::refused(
+                quantize(quant(Affine, 16, 4)),
+                vec![ones(&[32])],
+                "group_size = 16 is not valid: 32, 64",
+            ),
             Case::refused(quantize(quant(Affine, 32, 7)), vec![ones(&[32])], "bits = 7"),
             Case::refused(quantize(quant(Mxfp4, 32, 8)), vec![ones(&[32])], "bits = 8 is not valid: 4"),
-            Case::refused(quantize(quant(Nvfp4, 32, 4)), vec![ones(&[32])], "group_size = 32 is not valid: 16"),
+            Case::refused(
+                quantize(quant(Nvfp4, 32, 4)),
+                vec![ones(&[32])],
+                "group_size = 32 is not valid: 16",
+            ),
             Case::refused(quantize(affine()), vec![ones(&[4, 33])], "a divisor of the last size"),
             Case::refused(quantize(affine()), vec![ones(&[])], "at least 1 dimensions"),
             Case::refused(quantize(affine()), vec![of(DType::F64, &[32], &[1.0; 32])], "f16, bf16 or f32"),

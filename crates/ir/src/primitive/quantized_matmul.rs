@@ -4,8 +4,8 @@ use super::case::{for_dtypes, of, t};
 use super::dequantize::quantized;
 use super::fields::QuantizedMatmul;
 use super::matmul::multiply;
-use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::quantize::{quant, uneven};
+use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive, Quant, QuantMode, one};
 use crate::{Invalid, Spec, Specs};
 
@@ -20,7 +20,11 @@ impl QuantizedMatmul<'_> {
             return Err(Invalid::Rank { operand: "x", expected: "at least 1", found: vec![] });
         };
         let Some((batch, &[rows, cols])) = w.shape.split_last_chunk() else {
-            return Err(Invalid::Rank { operand: "the matrix", expected: "at least 2", found: w.shape.to_vec() });
+            return Err(Invalid::Rank {
+                operand: "the matrix",
+                expected: "at least 2",
+                found: w.shape.to_vec(),
+            });
         };
         let (of_inner, of_result) = if *self.transpose { (cols, rows) } else { (rows, cols) };
         let same_batch = batch.is_empty() || lead.split_last().is_some_and(|(_, lead)| lead == batch);
@@ -71,7 +75,8 @@ impl Rules for QuantizedMatmul<'_> {
     fn cases() -> Vec<Case> {
         use DType::{BF16, F16, F32};
         use QuantMode::{Affine, Mxfp4, Mxfp8, Nvfp4};
-        let product = |quant: &Quant, transpose| Primitive::QuantizedMatmul { quant: quant.clone(), transpose };
+        let product =
+            |quant: &Quant, transpose| Primitive::QuantizedMatmul { quant: quant.clone(), transpose };
         let affine = || quant(Affine, 32, 4);
         let with = |x: HostTensor, packed: Vec<HostTensor>| [vec![x], packed].concat();
         // Row 0 counts 0, 1, …, 7 over and over; row 1 is all 5. Both are halved, less 1.

@@ -60,7 +60,11 @@ impl Rules for RandomBits<'_> {
         };
         dtype_is("the keys", keys, "u32", |d| d == DType::U32)?;
         let Some((2, lead)) = keys.shape.split_last().map(|(&last, lead)| (last, lead)) else {
-            return Err(Invalid::Rank { operand: "the keys", expected: "a last of size 2 among their", found: keys.shape.to_vec() });
+            return Err(Invalid::Rank {
+                operand: "the keys",
+                expected: "a last of size 2 among their",
+                found: keys.shape.to_vec(),
+            });
         };
         one(Spec::new(dtype, lead.iter().chain(self.shape).copied().collect::<Vec<_>>()))
     }

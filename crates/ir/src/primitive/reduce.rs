@@ -143,15 +143,35 @@ impl Rules for Reduce<'_> {
         ];
         let mut cases = for_dtypes(F32, &[F16, BF16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
         cases.extend([
-            Case::new(reduce(ReduceOp::Sum, &[0]), vec![t(&[3], &[true, true, false])], vec![t(&[1], &[2i32])]),
+            Case::new(
+                reduce(ReduceOp::Sum, &[0]),
+                vec![t(&[3], &[true, true, false])],
+                vec![t(&[1], &[2i32])],
+            ),
             Case::new(reduce(ReduceOp::Any, &[0]), vec![t(&[2], &[0f32, 0.5])], vec![t(&[1], &[true])]),
             Case::new(reduce(ReduceOp::All, &[0]), vec![t::<i32>(&[0], &[])], vec![t(&[1], &[true])]),
             Case::new(reduce(ReduceOp::Sum, &[0]), vec![t(&[2], &[200u8, 100])], vec![t(&[1], &[44u8])]),
-            Case::new(reduce(ReduceOp::Sum, &[1]), vec![t::<f32>(&[2, 0], &[])], vec![t(&[2, 1], &[0f32, 0.0])]),
-            Case::new(reduce(ReduceOp::Max, &[1]), vec![t::<f32>(&[0, 0], &[])], vec![t::<f32>(&[0, 1], &[])]),
-            Case::new(reduce(ReduceOp::Max, &[0]), vec![t(&[2], &[1.0, f32::NAN])], vec![t(&[1], &[f32::NAN])]),
+            Case::new(
+                reduce(ReduceOp::Sum, &[1]),
+                vec![t::<f32>(&[2, 0], &[])],
+                vec![t(&[2, 1], &[0f32, 0.0])],
+            ),
+            Case::new(
+                reduce(ReduceOp::Max, &[1]),
+                vec![t::<f32>(&[0, 0], &[])],
+                vec![t::<f32>(&[0, 1], &[])],
+            ),
+            Case::new(
+                reduce(ReduceOp::Max, &[0]),
+                vec![t(&[2], &[1.0, f32::NAN])],
+                vec![t(&[1], &[f32::NAN])],
+            ),
             // A half-precision running sum would stop at 2048.
-            Case::new(reduce(ReduceOp::Sum, &[0]), vec![of(F16, &[4096], &[1.0; 4096])], vec![of(F16, &[1], &[4096.0])]),
+            Case::new(
+                reduce(ReduceOp::Sum, &[0]),
+                vec![of(F16, &[4096], &[1.0; 4096])],
+                vec![of(F16, &[1], &[4096.0])],
+            ),
             Case::refused(reduce(ReduceOp::Max, &[0]), vec![t::<f32>(&[0], &[])], "empty axis 0"),
             Case::refused(reduce(ReduceOp::Sum, &[1, 0]), vec![x()], "out of order"),
             Case::refused(reduce(ReduceOp::Sum, &[2]), vec![x()], "axis 2"),

@@ -13,7 +13,11 @@ impl Rules for Reshape<'_> {
         let out = x.with_shape(self.shape.as_slice());
         let count = out.shape.checked_count(x.dtype)?;
         if count != x.count() {
-            return Err(Invalid::Shape { operand: "the input", expected: self.shape.clone(), found: x.shape.to_vec() });
+            return Err(Invalid::Shape {
+                operand: "the input",
+                expected: self.shape.clone(),
+                found: x.shape.to_vec(),
+            });
         }
         one(out)
     }
@@ -44,10 +48,22 @@ impl Rules for Reshape<'_> {
 
     fn cases() -> Vec<Case> {
         vec![
-            Case::new(Primitive::Reshape(vec![3, 2]), vec![t(&[2, 3], &[1i32, 2, 3, 4, 5, 6])], vec![t(&[3, 2], &[1i32, 2, 3, 4, 5, 6])]),
-            Case::new(Primitive::Reshape(vec![4, 0]), vec![t::<f32>(&[0], &[])], vec![t::<f32>(&[4, 0], &[])]),
+            Case::new(
+                Primitive::Reshape(vec![3, 2]),
+                vec![t(&[2, 3], &[1i32, 2, 3, 4, 5, 6])],
+                vec![t(&[3, 2], &[1i32, 2, 3, 4, 5, 6])],
+            ),
+            Case::new(
+                Primitive::Reshape(vec![4, 0]),
+                vec![t::<f32>(&[0], &[])],
+                vec![t::<f32>(&[4, 0], &[])],
+            ),
             Case::new(Primitive::Reshape(vec![]), vec![t(&[1, 1], &[2.5f32])], vec![t(&[], &[2.5f32])]),
-            Case::refused(Primitive::Reshape(vec![4]), vec![t(&[3], &[1u8, 2, 3])], "must have shape [4], found [3]"),
+            Case::refused(
+                Primitive::Reshape(vec![4]),
+                vec![t(&[3], &[1u8, 2, 3])],
+                "must have shape [4], found [3]",
+            ),
         ]
     }
 }

@@ -204,8 +204,16 @@ impl Rules for Scan<'_> {
                 vec![of(F16, &[4096], &(0..4096).map(|i| f64::from(4096 - i)).collect::<Vec<_>>())],
             ),
             Case::refused(scan(Sum, 1, false, true), vec![t(&[2], &[1i32, 2])], "axis 1"),
-            Case::refused(scan(LogAddExp, 0, false, true), vec![t(&[1], &[1i32])], "logaddexp is not defined for i32"),
-            Case::refused(scan(LogAddExp, 0, false, true), vec![t(&[1], &[c(1.0, 0.0)])], "not defined for complex64"),
+            Case::refused(
+                scan(LogAddExp, 0, false, true),
+                vec![t(&[1], &[1i32])],
+                "logaddexp is not defined for i32",
+            ),
+            Case::refused(
+                scan(LogAddExp, 0, false, true),
+                vec![t(&[1], &[c(1.0, 0.0)])],
+                "not defined for complex64",
+            ),
             Case::refused(scan(Sum, 0, false, true), vec![of(DType::U2, &[1], &[1.0])], "not defined for u2"),
         ]);
         cases

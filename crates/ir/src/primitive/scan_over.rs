@@ -12,11 +12,18 @@ impl ScanOver<'_> {
     fn items(&self, inputs: &[&Spec]) -> Result<usize, Invalid> {
         let scanned = inputs.get(*self.carried..*self.carried + *self.scanned).unwrap_or_default();
         let [first, rest @ ..] = scanned else {
-            return Err(Invalid::Arity { expected: "at least `carried + scanned`, one of them scanned", found: inputs.len() });
+            return Err(Invalid::Arity {
+                expected: "at least `carried + scanned`, one of them scanned",
+                found: inputs.len(),
+            });
         };
         for x in scanned {
             if x.rank() == 0 {
-                return Err(Invalid::Rank { operand: "a scanned input", expected: "at least 1", found: vec![] });
+                return Err(Invalid::Rank {
+                    operand: "a scanned input",
+                    expected: "at least 1",
+                    found: vec![],
+                });
             }
         }
         match rest.iter().find(|x| x.shape[0] != first.shape[0]) {

@@ -11,10 +11,16 @@ use crate::{Invalid, Spec, Specs};
 impl Rules for Scatter<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [dst, indices @ .., updates] = inputs else {
-            return Err(Invalid::Arity { expected: "dst, one per axis, and updates as", found: inputs.len() });
+            return Err(Invalid::Arity {
+                expected: "dst, one per axis, and updates as",
+                found: inputs.len(),
+            });
         };
         if indices.len() != self.axes.len() {
-            return Err(Invalid::Arity { expected: "dst, one per axis, and updates as", found: inputs.len() });
+            return Err(Invalid::Arity {
+                expected: "dst, one per axis, and updates as",
+                found: inputs.len(),
+            });
         }
         let places = index_shape(self.axes, indices, dst.rank())?;
         let Some(slice) = updates.shape.strip_prefix(&places[..]) else {

@@ -35,8 +35,7 @@ impl ScatterReduce {
 
     /// Puts element `from` of `updates` at place `at`.
     pub(super) fn put(self, out: &mut Values, at: usize, updates: &Values, from: usize) {
-        let combined =
-            self.combine().and_then(|op| op.eval(&out.select(&[at]), &updates.select(&[from])));
+        let combined = self.combine().and_then(|op| op.eval(&out.select(&[at]), &updates.select(&[from])));
         match combined {
             Some(value) => out.set(at, &value, 0),
             None => out.set(at, updates, from),
@@ -107,7 +106,11 @@ impl Rules for ScatterAxis<'_> {
         let moved = vec![
             Case::new(
                 assign(0),
-                vec![of(F32, &[2, 2], &[0.0, 1.0, 1.0, 0.0]), t(&[1, 2], &[1u8, 9]), of(F32, &[1, 2], &[0.0, 1.0])],
+                vec![
+                    of(F32, &[2, 2], &[0.0, 1.0, 1.0, 0.0]),
+                    t(&[1, 2], &[1u8, 9]),
+                    of(F32, &[1, 2], &[0.0, 1.0]),
+                ],
                 vec![of(F32, &[2, 2], &[0.0, 1.0, 0.0, 1.0])],
             ),
             Case::new(

@@ -45,7 +45,11 @@ impl Rules for Slice<'_> {
         };
         vec![
             Case::new(slice(&[3], &[-2], &[2]), vec![t(&[4], &[1i32, 2, 3, 4])], vec![t(&[2], &[4i32, 2])]),
-            Case::new(slice(&[0, 1], &[1, 1], &[2, 1]), vec![t(&[2, 2], &[1f32, 2.0, 3.0, 4.0])], vec![t(&[2, 1], &[2f32, 4.0])]),
+            Case::new(
+                slice(&[0, 1], &[1, 1], &[2, 1]),
+                vec![t(&[2, 2], &[1f32, 2.0, 3.0, 4.0])],
+                vec![t(&[2, 1], &[2f32, 4.0])],
+            ),
             Case::new(slice(&[2], &[1], &[0]), vec![t(&[2], &[1u8, 2])], vec![t::<u8>(&[0], &[])]),
             Case::refused(slice(&[1], &[1], &[2]), vec![t(&[2], &[1u8, 2])], "leaves its size 2"),
             Case::refused(slice(&[1], &[0], &[1]), vec![t(&[2], &[1u8, 2])], "slice of axis 0"),

@@ -79,7 +79,11 @@ impl Rules for Sort<'_> {
         let c = oneir_tensor::Complex32::new;
         let nan = f32::NAN;
         cases.extend([
-            Case::new(sort(0), vec![of(Bool, &[3], &[1.0, 0.0, 1.0])], vec![of(Bool, &[3], &[0.0, 1.0, 1.0])]),
+            Case::new(
+                sort(0),
+                vec![of(Bool, &[3], &[1.0, 0.0, 1.0])],
+                vec![of(Bool, &[3], &[0.0, 1.0, 1.0])],
+            ),
             Case::new(
                 sort(0),
                 vec![t(&[5], &[c(1.0, 2.0), c(nan, 0.0), c(1.0, -1.0), c(0.0, nan), c(0.0, 5.0)])],

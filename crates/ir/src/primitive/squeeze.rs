@@ -35,7 +35,11 @@ impl Rules for Squeeze<'_> {
 
     fn cases() -> Vec<Case> {
         vec![
-            Case::new(Primitive::Squeeze(vec![0, 2]), vec![t(&[1, 2, 1], &[1u8, 2])], vec![t(&[2], &[1u8, 2])]),
+            Case::new(
+                Primitive::Squeeze(vec![0, 2]),
+                vec![t(&[1, 2, 1], &[1u8, 2])],
+                vec![t(&[2], &[1u8, 2])],
+            ),
             Case::refused(Primitive::Squeeze(vec![0]), vec![t(&[2], &[1u8, 2])], "axis 0"),
         ]
     }

@@ -35,8 +35,15 @@ impl Rules for Transpose<'_> {
 
     fn cases() -> Vec<Case> {
         vec![
-            Case::new(Primitive::Transpose(vec![1, 0]), vec![t(&[2, 3], &[1i32, 2, 3, 4, 5, 6])], vec![t(&[3, 2], &[1i32, 4, 2, 5, 3, 6])]),
-            Case::parity(Primitive::Transpose(vec![2, 0, 1]), vec![t(&[2, 1, 3], &[true, false, true, false, true, false])]),
+            Case::new(
+                Primitive::Transpose(vec![1, 0]),
+                vec![t(&[2, 3], &[1i32, 2, 3, 4, 5, 6])],
+                vec![t(&[3, 2], &[1i32, 4, 2, 5, 3, 6])],
+            ),
+            Case::parity(
+                Primitive::Transpose(vec![2, 0, 1]),
+                vec![t(&[2, 1, 3], &[true, false, true, false, true, false])],
+            ),
             Case::refused(Primitive::Transpose(vec![0, 0]), vec![t(&[1, 1], &[1u8])], "axis 0"),
         ]
     }

@@ -143,7 +143,11 @@ impl Rules for TransposedConvolution<'_> {
             Case::new(
                 square(),
                 vec![counted(&[1, 2, 2, 2]), counted(&[2, 1, 2, 2])],
-                vec![of(F32, &[1, 1, 4, 3], &[0.0, 0.0, 2.0, 4.0, 0.0, 6.0, 0.0, 4.0, 6.0, 12.0, 12.0, 18.0])],
+                vec![of(
+                    F32,
+                    &[1, 1, 4, 3],
+                    &[0.0, 0.0, 2.0, 4.0, 0.0, 6.0, 0.0, 4.0, 6.0, 12.0, 12.0, 18.0],
+                )],
             ),
             Case::new(
                 line(3, 0, 0, 0, 2),
@@ -152,8 +156,8 @@ impl Rules for TransposedConvolution<'_> {
                     F32,
                     &[1, 4, 5],
                     &[
-                        0.0, 1.0, 0.0, 0.0, 2.0, 2.0, 3.0, 0.0, 4.0, 6.0, 0.0, 3.0, 0.0, 0.0, 4.0, 6.0, 9.0, 0.0,
-                        8.0, 12.0,
+                        0.0, 1.0, 0.0, 0.0, 2.0, 2.0, 3.0, 0.0, 4.0, 6.0, 0.0, 3.0, 0.0, 0.0, 4.0, 6.0, 9.0,
+                        0.0, 8.0, 12.0,
                     ],
                 )],
             ),
@@ -168,10 +172,19 @@ impl Rules for TransposedConvolution<'_> {
                 vec![counted(&[1, 0, 2]), counted(&[0, 1, 2])],
                 vec![of(F32, &[1, 1, 4], &[0.0; 4])],
             ),
-            Case::new(line(2, 0, 0, 0, 1), vec![counted(&[0, 1, 2]), counted(&[1, 1, 2])], vec![counted(&[0, 1, 4])]),
-            Case::new(line(2, 1, 0, 0, 1), vec![counted(&[1, 1, 0]), counted(&[1, 1, 2])], vec![counted(&[1, 1, 0])]),
+            Case::new(
+                line(2, 0, 0, 0, 1),
+                vec![counted(&[0, 1, 2]), counted(&[1, 1, 2])],
+                vec![counted(&[0, 1, 4])],
+            ),
+            Case::new(
+                line(2, 1, 0, 0, 1),
+                vec![counted(&[1, 1, 0]), counted(&[1, 1, 2])],
+                vec![counted(&[1, 1, 0])],
+            ),
         ];
-        let mut cases = for_dtypes(F32, &[BF16, Complex64, F16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
+        let mut cases =
+            for_dtypes(F32, &[BF16, Complex64, F16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
         cases.extend([
             Case::refused(
                 line(1, 1, 2, 0, 1),

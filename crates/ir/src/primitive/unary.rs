@@ -17,10 +17,8 @@ impl Rules for Unary<'_> {
     fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {
         let [x] = inputs else { return Err(Invalid::Arity { expected: "1", found: inputs.len() }.into()) };
         let dtype = self.op.result(x.dtype())?;
-        let values = self
-            .op
-            .eval(&x.values()?)
-            .ok_or(Invalid::Undefined { op: self.op.name(), dtype: x.dtype() })?;
+        let values =
+            self.op.eval(&x.values()?).ok_or(Invalid::Undefined { op: self.op.name(), dtype: x.dtype() })?;
         Ok(vec![HostTensor::from_values(dtype, x.shape(), &values.convert(dtype))?])
     }
 
@@ -70,7 +68,11 @@ impl Rules for Unary<'_> {
             vec![t(&[2], &[i8::MIN, 5])],
             vec![t(&[2], &[i8::MIN, -5])],
         ));
-        cases.push(Case::refused(Primitive::Unary(UnaryOp::Exp), vec![t(&[1], &[1i32])], "exp is not defined for i32"));
+        cases.push(Case::refused(
+            Primitive::Unary(UnaryOp::Exp),
+            vec![t(&[1], &[1i32])],
+            "exp is not defined for i32",
+        ));
         // Every function on every dtype that it takes, on numbers inside its domain.
         for &op in UnaryOp::ALL {
             let numbers: &[f64] = match op {
@@ -82,8 +84,11 @@ impl Rules for Unary<'_> {
             };
             for dtype in [Bool, U8, U16, U32, U64, I8, I16, I32, I64, F16, BF16, F32, F64, Complex64] {
                 if op.result(dtype).is_ok() {
-                    let scaled: Vec<f64> =
-                        if dtype.is_inexact() { numbers.to_vec() } else { numbers.iter().map(|x| x * 8.0).collect() };
+                    let scaled: Vec<f64> = if dtype.is_inexact() {
+                        numbers.to_vec()
+                    } else {
+                        numbers.iter().map(|x| x * 8.0).collect()
+                    };
                     cases.push(Case::parity(Primitive::Unary(op), vec![of(dtype, &[2, 3], &scaled)]));
                 }
             }

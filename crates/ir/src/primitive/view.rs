@@ -12,18 +12,23 @@ impl Rules for View<'_> {
         let [x] = exactly(inputs)?;
         dtype_is("the input", x, "of whole bytes", |d| d.size().is_some())?;
         let (Some(from), Some(to)) = (x.dtype.size(), self.dtype.size()) else {
-            return Err(Invalid::DType { operand: "the result", expected: "of whole bytes", found: *self.dtype });
+            return Err(Invalid::DType {
+                operand: "the result",
+                expected: "of whole bytes",
+                found: *self.dtype,
+            });
         };
         let mut shape = x.shape.clone();
         if from != to {
             let Some(last) = shape.rank().checked_sub(1) else {
                 return Err(Invalid::Rank { operand: "the input", expected: "at least 1", found: vec![] });
             };
-            let bytes = shape[last].checked_mul(from).filter(|bytes| bytes % to == 0).ok_or(Invalid::Parameter {
-                parameter: "dtype",
-                found: self.dtype.to_string(),
-                expected: "an element size that divides the last dimension's bytes",
-            })?;
+            let bytes =
+                shape[last].checked_mul(from).filter(|bytes| bytes % to == 0).ok_or(Invalid::Parameter {
+                    parameter: "dtype",
+                    found: self.dtype.to_string(),
+                    expected: "an element size that divides the last dimension's bytes",
+                })?;
             shape[last] = bytes / to;
         }
         one(Spec::new(*self.dtype, shape))
@@ -50,10 +55,22 @@ impl Rules for View<'_> {
     fn cases() -> Vec<Case> {
         use oneir_tensor::DType;
         vec![
-            Case::new(Primitive::View(DType::U32), vec![t(&[1], &[1.0f32])], vec![t(&[1], &[0x3F80_0000u32])]),
-            Case::new(Primitive::View(DType::U8), vec![t(&[1, 1], &[0x0102u16])], vec![t(&[1, 2], &[2u8, 1])]),
+            Case::new(
+                Primitive::View(DType::U32),
+                vec![t(&[1], &[1.0f32])],
+                vec![t(&[1], &[0x3F80_0000u32])],
+            ),
+            Case::new(
+                Primitive::View(DType::U8),
+                vec![t(&[1, 1], &[0x0102u16])],
+                vec![t(&[1, 2], &[2u8, 1])],
+            ),
             Case::new(Primitive::View(DType::U16), vec![t(&[2], &[2u8, 1])], vec![t(&[1], &[0x0102u16])]),
-            Case::refused(Primitive::View(DType::U32), vec![t(&[3], &[1u8, 2, 3])], "divides the last dimension"),
+            Case::refused(
+                Primitive::View(DType::U32),
+                vec![t(&[3], &[1u8, 2, 3])],
+                "divides the last dimension",
+            ),
             Case::refused(Primitive::View(DType::U32), vec![t(&[], &[1u8])], "at least 1 dimensions"),
         ]
     }

@@ -181,11 +181,7 @@ impl Rules for WindowReduce<'_> {
                 vec![grid()],
                 vec![of(F32, &[1, 2, 2], &[36.0; 4])],
             ),
-            Case::new(
-                line(ReduceOp::Max, 3, 2, 1, 1, 1),
-                vec![x()],
-                vec![of(F32, &[3], &[3.0, 5.0, 5.0])],
-            ),
+            Case::new(line(ReduceOp::Max, 3, 2, 1, 1, 1), vec![x()], vec![of(F32, &[3], &[3.0, 5.0, 5.0])]),
             Case::new(
                 line(ReduceOp::Min, 2, 1, 1, 2, 2),
                 vec![x()],
@@ -197,20 +193,36 @@ impl Rules for WindowReduce<'_> {
                 vec![of(F32, &[6], &[1.0, 5.0, 6.0, 6.0, 5.0, 4.0])],
             ),
             // Windows of padding alone, and of nothing.
-            Case::new(line(ReduceOp::Prod, 1, 1, 1, 0, 1), vec![of(F32, &[1], &[3.0])], vec![of(F32, &[2], &[1.0, 3.0])]),
+            Case::new(
+                line(ReduceOp::Prod, 1, 1, 1, 0, 1),
+                vec![of(F32, &[1], &[3.0])],
+                vec![of(F32, &[2], &[1.0, 3.0])],
+            ),
             Case::new(line(ReduceOp::Sum, 0, 2, 0, 0, 1), vec![x()], vec![of(F32, &[3], &[0.0; 3])]),
-            Case::new(line(ReduceOp::Sum, 2, 1, 1, 1, 1), vec![of(F32, &[0], &[])], vec![of(F32, &[1], &[0.0])]),
+            Case::new(
+                line(ReduceOp::Sum, 2, 1, 1, 1, 1),
+                vec![of(F32, &[0], &[])],
+                vec![of(F32, &[1], &[0.0])],
+            ),
             Case::new(line(ReduceOp::Max, 2, 1, 0, 0, 1), vec![of(F32, &[0], &[])], vec![of(F32, &[0], &[])]),
             Case::new(plain(ReduceOp::Max, &[], &[]), vec![of(F32, &[], &[2.0])], vec![of(F32, &[], &[2.0])]),
         ];
         let mut cases = for_dtypes(F32, &[BF16, F16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
         let padded = |op| line(op, 1, 1, 1, 0, 1);
         cases.extend([
-            Case::new(padded(ReduceOp::Max), vec![t(&[1], &[1f32])], vec![t(&[2], &[f32::NEG_INFINITY, 1.0])]),
+            Case::new(
+                padded(ReduceOp::Max),
+                vec![t(&[1], &[1f32])],
+                vec![t(&[2], &[f32::NEG_INFINITY, 1.0])],
+            ),
             Case::new(padded(ReduceOp::Min), vec![t(&[1], &[1f32])], vec![t(&[2], &[f32::INFINITY, 1.0])]),
             Case::new(padded(ReduceOp::Max), vec![t(&[1], &[1i8])], vec![t(&[2], &[i8::MIN, 1])]),
             Case::new(padded(ReduceOp::Min), vec![t(&[1], &[1u16])], vec![t(&[2], &[u16::MAX, 1])]),
-            Case::new(padded(ReduceOp::Max), vec![t(&[1], &[i64::MAX])], vec![t(&[2], &[i64::MIN, i64::MAX])]),
+            Case::new(
+                padded(ReduceOp::Max),
+                vec![t(&[1], &[i64::MAX])],
+                vec![t(&[2], &[i64::MIN, i64::MAX])],
+            ),
             Case::new(padded(ReduceOp::Max), vec![t(&[1], &[true])], vec![t(&[2], &[false, true])]),
             Case::new(padded(ReduceOp::Sum), vec![t(&[1], &[true])], vec![t(&[2], &[0i32, 1])]),
             Case::new(padded(ReduceOp::All), vec![t(&[1], &[0f32])], vec![t(&[2], &[true, false])]),
@@ -220,7 +232,11 @@ impl Rules for WindowReduce<'_> {
                 vec![t(&[3], &[f32::NAN, 1.0, 2.0])],
                 vec![t(&[2], &[f32::NAN, 2.0])],
             ),
-            Case::new(line(ReduceOp::Sum, 2, 1, 0, 0, 1), vec![t(&[2], &[200u8, 100])], vec![t(&[1], &[44u8])]),
+            Case::new(
+                line(ReduceOp::Sum, 2, 1, 0, 0, 1),
+                vec![t(&[2], &[200u8, 100])],
+                vec![t(&[1], &[44u8])],
+            ),
             Case::new(
                 line(ReduceOp::Sum, 4096, 1, 0, 0, 1),
                 vec![of(F16, &[4096], &[1.0; 4096])],
@@ -237,7 +253,11 @@ impl Rules for WindowReduce<'_> {
                 vec![of(Complex64, &[5], &[1.0, 2.0, 3.0, 4.0, 5.0])],
             ),
             Case::refused(line(ReduceOp::Max, 0, 1, 0, 0, 1), vec![x()], "window = [0] is not valid"),
-            Case::refused(line(ReduceOp::Sum, 6, 1, 0, 0, 1), vec![x()], "spans 6 does not fit axis 0, which spans 5"),
+            Case::refused(
+                line(ReduceOp::Sum, 6, 1, 0, 0, 1),
+                vec![x()],
+                "spans 6 does not fit axis 0, which spans 5",
+            ),
             Case::refused(line(ReduceOp::Sum, 1, 0, 0, 0, 1), vec![x()], "strides = [0]"),
             Case::refused(line(ReduceOp::Sum, 3, 1, 0, 0, usize::MAX), vec![x()], "small enough"),
             Case::refused(plain(ReduceOp::Sum, &[1, 1], &[1, 1]), vec![x()], "one value for each"),

@@ -210,6 +210,7 @@ fn resize(call: &Call<'_>) -> Results {
     let mut outside = Array::zeros(&[], DType::Bool);
     for (i, &axis) in axes.iter().enumerate() {
         let (size, count, scale) = (from[i], to[i], scales[i]);
+        call.bounded("the places of an axis", Some(count))?;
         let crop = (region[i], region[i + axes.len()]);
         let places = (0..count)
             .map(|o| source(mode, o, size, count, scale, crop))

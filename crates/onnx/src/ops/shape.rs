@@ -304,13 +304,18 @@ fn blocks(call: &Call<'_>, x: &Array) -> Result<([isize; 4], isize), crate::Onnx
     let [n, c, h, w] = x.shape()[..] else { return Err(call.fails("the input must have 4 dimensions")) };
     let block = call.attributes().int("blocksize")?;
     let block = isize::try_from(block).ok().filter(|&b| b > 0);
-    let block = block.ok_or_else(|| call.fails("blocksize must be positive"))?;
+    let block = block
+        .filter(|b| *b <= 1 << 20)
+        .ok_or_else(|| call.fails("blocksize must be positive, and no more than 2^20"))?;
     Ok(([n as isize, c as isize, h as isize, w as isize], block))
 }
 
 fn depth_to_space(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
     let ([n, c, h, w], b) = blocks(call, &x)?;
+    if c % (b * b) != 0 {
+        return Err(call.fails(format!("{c} channels are not made of blocks of {b} by {b}")));
+    }
     let depth = c / (b * b);
     let out = match call.attributes().string_or("mode", "DCR")? {
         "DCR" => x.reshape(&[n, b, b, depth, h, w]).transpose(&[0, 3, 4, 1, 5, 2]),
@@ -323,6 +328,9 @@ fn depth_to_space(call: &Call<'_>) -> Results {
 fn space_to_depth(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
     let ([n, c, h, w], b) = blocks(call, &x)?;
+    if h % b != 0 || w % b != 0 {
+        return Err(call.fails(format!("{h} by {w} is not made of blocks of {b} by {b}")));
+    }
     let split = x.reshape(&[n, c, h / b, b, w / b, b]);
     call.one(split.transpose(&[0, 3, 5, 1, 2, 4]).reshape(&[n, c * b * b, h / b, w / b]))
 }

@@ -29,7 +29,7 @@ fn one_size(call: &Call<'_>, i: usize) -> Result<usize, OnnxError> {
 
 /// a - b · cos(2πn/N) + c · cos(4πn/N).
 fn window(call: &Call<'_>, [a, b, c]: [f64; 3]) -> Results {
-    let size = one_size(call, 0)?;
+    let size = call.bounded("the window", Some(one_size(call, 0)?))?;
     let periodic = call.attributes().int_or("periodic", 1)? != 0;
     let turn = std::f64::consts::TAU / if periodic { size as f64 } else { size as f64 - 1.0 };
     let at = |n: usize| {
@@ -41,6 +41,8 @@ fn window(call: &Call<'_>, [a, b, c]: [f64; 3]) -> Results {
 
 fn mel_weight_matrix(call: &Call<'_>) -> Results {
     let (bins, length) = (one_size(call, 0)?, one_size(call, 1)?);
+    call.bounded("the matrix", (length / 2 + 1).checked_mul(bins))?;
+    call.bounded("the transform", Some(bins.max(length)))?;
     let (rate, low, high) = (call.number(2)?, call.number(3)?, call.number(4)?);
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let hertz = |mel: f64| 700.0 * (10f64.powf(mel / 2595.0) - 1.0);

@@ -59,6 +59,7 @@ enum Found {
 
 fn folder(kind: &str) {
     use oneir_cpu as _;
+    use oneir_testkit as _;
     let Some(oracles) = std::env::var_os("ONEIR_ORACLES") else {
         eprintln!("skipped: ONEIR_ORACLES does not name the folder of the standard's cases");
         return;

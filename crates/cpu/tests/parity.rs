@@ -12,6 +12,8 @@ use oneir_tensor::{DType, HostTensor, Layout};
 
 #[path = "parity/contractions.rs"]
 mod contractions;
+#[path = "parity/convolutions.rs"]
+mod convolutions;
 #[path = "parity/regions.rs"]
 mod regions;
 #[path = "parity/rows.rs"]

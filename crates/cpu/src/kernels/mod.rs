@@ -1,5 +1,6 @@
 //! The kernels, by family. A family's file holds its kernels and their rows.
 
+mod convolution;
 mod fold;
 mod matmul;
 mod movement;
@@ -26,6 +27,7 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(reduce::rows(level));
         rows.extend(softmax::rows(level));
         rows.extend(norms::rows(level));
+        rows.extend(convolution::rows());
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

@@ -14,6 +14,8 @@ use oneir_tensor::{DType, HostTensor, Layout};
 mod contractions;
 #[path = "parity/convolutions.rs"]
 mod convolutions;
+#[path = "parity/gathers.rs"]
+mod gathers;
 #[path = "parity/regions.rs"]
 mod regions;
 #[path = "parity/rows.rs"]

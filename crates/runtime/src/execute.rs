@@ -162,13 +162,20 @@ fn run_plan(
             }
             // Kept results share one memory: their place in it is theirs.
             layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
-            Ok(Evaluated {
+            let made = Evaluated {
                 device: device.clone(),
                 memory: place.memory.clone(),
                 dtype,
                 layout,
                 users: Default::default(),
-            })
+            };
+            // A later run writes the states again: what the caller keeps is a copy.
+            match plan.buffers[output.buffer.at()].home {
+                Home::Input(i) if plan.graph.tensor(plan.graph.inputs[i]).role == Role::State => {
+                    device.put_writable(&made.to_host_copy()?)
+                }
+                _ => Ok(made),
+            }
         })
         .collect()
 }

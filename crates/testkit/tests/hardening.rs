@@ -635,3 +635,20 @@ fn data_that_passes_by_is_not_held_by_plans() {
     let counts = device.cache_counts();
     assert_eq!((counts.plans, counts.plan_hits), (1, 19), "{counts:?}");
 }
+
+#[test]
+fn an_output_that_is_a_state_stays_as_it_was_read() {
+    let text = "graph \"\" { %0 = state f32[2, 1] %1 = input f32[1] inputs (%0, %1) outputs (%0) \
+                %0 rows {pitch 1, row 1} = copy (%1) }";
+    let graph: TensorGraph = text.parse().unwrap();
+    for device in devices().unwrap() {
+        let state = device.put_writable(&HostTensor::from_slice(&[2, 1], &[0f32, 0.0]).unwrap()).unwrap();
+        let read = |x: f32| {
+            let x = device.put(&HostTensor::from_slice(&[1], &[x]).unwrap()).unwrap();
+            device.run(&graph, &[state.clone(), x]).unwrap()[0].to_host().unwrap()
+        };
+        let (first, second) = (read(1.0), read(2.0));
+        assert_eq!(first.to_vec::<f32>().unwrap(), [1.0, 0.0], "{}", device.name());
+        assert_eq!(second.to_vec::<f32>().unwrap(), [2.0, 0.0], "{}", device.name());
+    }
+}

@@ -2,6 +2,7 @@
 
 mod convolution;
 mod fold;
+mod gather;
 mod matmul;
 mod movement;
 mod norms;
@@ -28,6 +29,7 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(softmax::rows(level));
         rows.extend(norms::rows(level));
         rows.extend(convolution::rows());
+        rows.extend(gather::rows());
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

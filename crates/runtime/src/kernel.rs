@@ -15,6 +15,8 @@ pub struct OperandSpec {
     pub dtype: DType,
     /// Where the elements lie from the start of the buffer.
     pub layout: Layout,
+    /// A power of two that the start of the buffer is a multiple of.
+    pub alignment: usize,
     /// Whether it is the same at every run, so that packing it once pays.
     pub constant: bool,
 }

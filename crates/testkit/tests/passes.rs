@@ -3,7 +3,7 @@
 
 use oneir_ir::graph::{Class, GraphError, Sym, TensorGraph};
 use oneir_ir::primitive::{Case, Expected, Primitive, StepOp};
-use oneir_ir::{BinaryOp, Leaves, Nature, Place, Spec, UnaryOp, Value, lift, verify};
+use oneir_ir::{BinaryOp, Cut, Nature, Place, Spec, UnaryOp, Value, verify};
 use oneir_passes::{Options, PASSES, optimise_until, replay};
 use oneir_tensor::HostTensor;
 use oneir_testkit::{Random, program};
@@ -43,7 +43,7 @@ fn passes_keep_every_primitive() {
             inputs.iter().map(|x| Value::placeholder(Spec::new(x.dtype(), x.shape().clone()))).collect();
         let outputs =
             Value::record_all(primitive, &arguments.iter().collect::<Vec<_>>(), Place::Internal).unwrap();
-        let lifted = lift(&arguments, &outputs, Leaves::Constants).unwrap();
+        let lifted = Cut::new(&arguments, &outputs).lift().unwrap();
         verified(&lifted.graph, &inputs);
     }
 }
@@ -52,7 +52,7 @@ fn passes_keep_every_primitive() {
 fn passes_keep_random_programs() {
     for seed in 0..300 {
         let (inputs, outputs) = program(seed, 24).unwrap();
-        let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap();
+        let lifted = Cut::new(&inputs, &outputs).lift().unwrap();
         verified(&lifted.graph, &sampled(&lifted.graph, seed));
     }
 }
@@ -106,7 +106,7 @@ fn a_broken_pass_is_caught() {
     let mut caught = [0usize; 2];
     for seed in 0..200 {
         let (inputs, outputs) = program(seed, 24).unwrap();
-        let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap().graph;
+        let lifted = Cut::new(&inputs, &outputs).lift().unwrap().graph;
         let (good, _) = optimise_until(lifted.clone(), &Options::default(), "dead").unwrap();
         if good.ops.is_empty() {
             continue;
@@ -143,7 +143,7 @@ fn classes_are_recognised_by_definition() {
     for (class, specs) in classes {
         let inputs: Vec<Value> = specs.iter().cloned().map(Value::placeholder).collect();
         for spelling in class.spellings(&inputs).unwrap() {
-            let lifted = lift(&inputs, std::slice::from_ref(&spelling), Leaves::Constants).unwrap();
+            let lifted = Cut::new(&inputs, std::slice::from_ref(&spelling)).lift().unwrap();
             let (graph, _) = optimise_until(lifted.graph.clone(), &Options::default(), "dead").unwrap();
             let [op] = &graph.ops[..] else { panic!("{class:?} is not one op:\n{graph}") };
             let Sym::Fused(fused) = &op.sym else { panic!("{class:?} was not found:\n{graph}") };

@@ -8,7 +8,7 @@ use std::time::Instant;
 use oneir_cpu as _;
 use oneir_ir::{BinaryOp, Cut, Place, Primitive, Spec, Value};
 use oneir_runtime::{Evaluated, Given, Runtime};
-use oneir_tensor::{DType, HostTensor, Layout};
+use oneir_tensor::{DType, HostTensor};
 
 /// A chain of additions and transpositions: no two ops are equal, and some are
 /// views.

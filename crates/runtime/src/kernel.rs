@@ -1,9 +1,9 @@
 use std::any::Any;
-use std::collections::HashMap;
 
 use oneir_ir::graph::{Dst, Sym};
 use oneir_ir::{Spec, Specs};
 use oneir_tensor::{DType, Layout};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::Numerics;
@@ -110,7 +110,7 @@ pub trait KernelRow: Send + Sync {
 #[derive(Default)]
 pub struct KernelTable {
     rows: Vec<Box<dyn KernelRow>>,
-    by_symbol: HashMap<&'static str, Vec<usize>>,
+    by_symbol: FxHashMap<&'static str, Vec<usize>>,
     any: Vec<usize>,
 }
 

@@ -1,10 +1,10 @@
 //! Every pass keeps every invariant and every number, on all primitives' cases
 //! and on random programs; and a pass that is broken on purpose is caught.
 
-use oneir_ir::graph::{Class, GraphError, Sym, TensorGraph};
+use oneir_ir::graph::{Class, GraphError, Role, Storage, Sym, TensorGraph};
 use oneir_ir::primitive::{Case, Expected, Primitive, StepOp};
 use oneir_ir::{BinaryOp, Cut, Nature, Place, Spec, UnaryOp, Value, verify};
-use oneir_passes::{Options, PASSES, optimise_until, replay};
+use oneir_passes::{Options, PASSES, optimise, optimise_until, replay};
 use oneir_tensor::HostTensor;
 use oneir_testkit::{Random, program};
 
@@ -46,6 +46,37 @@ fn passes_keep_every_primitive() {
         let lifted = Cut::new(&arguments, &outputs).lift().unwrap();
         verified(&lifted.graph, &inputs);
     }
+}
+
+/// After the front end, facts are refined only: a computed tensor may become
+/// known, nothing else changes.
+#[test]
+fn facts_are_refined_only() {
+    let mut known = 0;
+    let x = Value::placeholder(Spec::new(oneir_tensor::DType::F32, [3]));
+    let two = Value::constant(HostTensor::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap());
+    let folds = two.multiply(&two).and_then(|four| x.add(&four)).unwrap();
+    let programs =
+        std::iter::once((vec![x], vec![folds])).chain((0..200).map(|seed| program(seed, 24).unwrap()));
+    for (seed, (inputs, outputs)) in programs.enumerate() {
+        let before = Cut::new(&inputs, &outputs).lift().unwrap().graph;
+        let (after, _) = optimise(before.clone(), &Options::default()).unwrap();
+        assert_eq!(
+            (&before.inputs, &before.outputs, &before.step),
+            (&after.inputs, &after.outputs, &after.step)
+        );
+        for (old, new) in before.tensors.iter().zip(&after.tensors) {
+            let mut refined = old.clone();
+            if old.storage == Storage::Computed && new.role == Role::Constant && old.role == Role::Activation
+            {
+                known += 1;
+                (refined.role, refined.storage) = (Role::Constant, new.storage.clone());
+                assert!(matches!(new.storage, Storage::Values(_)));
+            }
+            assert_eq!(&refined, new, "seed {seed}");
+        }
+    }
+    assert!(known > 0, "no tensor became known");
 }
 
 #[test]

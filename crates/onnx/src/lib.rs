@@ -15,10 +15,12 @@
 //! ```
 
 mod call;
+mod control;
 mod error;
 mod file;
 mod model;
 mod ops;
+mod parts;
 mod program;
 pub mod proto;
 mod term;
@@ -29,6 +31,7 @@ pub use file::{
     AttributeKind, AttributeValue, Attributes, Dim, ElemType, Function, Graph, NodeDef, OnnxFile, Opsets,
     Producer, TensorData, TensorType, ValueInfo, ValueType,
 };
-pub use model::{Model, Part};
+pub use model::Model;
 pub use ops::operators;
+pub use parts::Part;
 pub use term::{Strings, Term};

@@ -15,6 +15,7 @@
 //! ```
 
 mod call;
+pub mod conformance;
 mod error;
 mod file;
 mod model;

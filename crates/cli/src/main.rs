@@ -1,6 +1,7 @@
 //! The `oneir` command: runs ONNX models and shows what becomes of them.
 
 mod args;
+mod conformance;
 mod diagram;
 mod digits;
 mod dot;
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Inspect(args) => inspect::inspect(&args),
+        Command::Conformance(args) => conformance::conformance(&args),
+        Command::ConformanceWorker(args) => conformance::work(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

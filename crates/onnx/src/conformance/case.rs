@@ -9,7 +9,7 @@ use super::compare::{Rule, differs};
 use super::randomness::random_outputs;
 use super::verdict::DataFault;
 use super::{ConformanceError, Difference, Refusal, Verdict, value};
-use crate::{Model, Term, ValueType};
+use crate::{Model, Term, ValueInfo};
 
 /// One case: a model with its data sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,12 +106,13 @@ impl Case {
 
     fn set(&self, model: &Model, set: &str, device: &Device, way: Way) -> Result<Verdict, Refusal> {
         let graph = &model.file().graph;
-        let declared = |infos: &[crate::ValueInfo]| -> Vec<(String, ValueType)> {
-            infos.iter().map(|info| (info.name.clone(), info.ty.clone())).collect()
-        };
+        // A data set need not give what has a default. One that does gives all.
+        let required = model.inputs();
+        let given_all = self.folder.join(set).join(file("input", required.len())).exists();
+        let takes = if given_all { graph.inputs.iter().collect() } else { required };
         // Read anew for each run: what one knows must not leak into the next.
-        let inputs = self.values(set, "input", declared(&graph.inputs))?;
-        let expected = self.values(set, "output", declared(&graph.outputs))?;
+        let inputs = self.values(set, "input", takes)?;
+        let expected = self.values(set, "output", model.outputs().iter().collect())?;
         if expected.len() < graph.outputs.len() {
             let missing = (0..).find(|k| !self.folder.join(set).join(file("output", *k)).is_file());
             return Err(Refusal::Data {
@@ -150,7 +151,7 @@ impl Case {
         &self,
         set: &str,
         stem: &'static str,
-        declared: Vec<(String, ValueType)>,
+        declared: Vec<&ValueInfo>,
     ) -> Result<Vec<(String, Term)>, Refusal> {
         let count = declared.len();
         let refused = |k, fault| Refusal::Data { file: format!("{set}/{}", file(stem, k)), fault };
@@ -159,10 +160,10 @@ impl Case {
             return Err(refused(count, DataFault::Surplus { stem, count }));
         }
         let mut values = Vec::new();
-        for (k, (name, ty)) in declared.into_iter().enumerate() {
+        for (k, info) in declared.into_iter().enumerate() {
             if path(k).is_file() {
-                let value = value::read(&path(k), &ty).map_err(|fault| refused(k, fault))?;
-                values.push((name, value));
+                let value = value::read(&path(k), &info.ty).map_err(|fault| refused(k, fault))?;
+                values.push((info.name.clone(), value));
             }
         }
         Ok(values)

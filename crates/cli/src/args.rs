@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// output_0.pb and so on. The exit code is 1 when a result is wrong or a
     /// case takes its process down.
     Conformance(ConformanceArgs),
+    /// Lists the ONNX operators that are there, with the versions at which each
+    /// changed
+    Operators,
     #[command(hide = true)]
     ConformanceWorker(WorkerArgs),
 }

@@ -11,6 +11,7 @@ mod inputs;
 mod inspect;
 mod literal;
 mod numbers;
+mod operators;
 mod report;
 mod run;
 mod show;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Conformance(args) => conformance::conformance(&args),
+        Command::Operators => operators::operators(),
         Command::ConformanceWorker(args) => conformance::work(&args),
     };
     match done {

@@ -199,3 +199,93 @@ fn line(stream: &mut impl BufRead, limit: u64) -> Option<String> {
 fn lock(lines: &Mutex<VecDeque<String>>) -> std::sync::MutexGuard<'_, VecDeque<String>> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::Stdio;
+
+    use super::*;
+
+    /// The outcomes of cases whose folders have these names, from workers that
+    /// run a shell script.
+    fn outcomes(script: &'static str, names: &[&str], jobs: usize) -> Vec<Outcome> {
+        let command = move || {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+        };
+        let cases: Vec<Case> = names.iter().map(|name| Case::at(PathBuf::from(name))).collect();
+        let pool = Pool { command, jobs, timeout: Duration::from_millis(500) };
+        pool.run(&cases, &|_| {}).unwrap()
+    }
+
+    fn pass() -> Outcome {
+        Outcome::new(Ending::Pass, "")
+    }
+
+    #[track_caller]
+    fn crash(outcome: &Outcome, parts: &[&str]) {
+        assert_eq!(outcome.ending, Ending::Crash);
+        assert!(parts.iter().all(|part| outcome.detail.contains(part)), "{}", outcome.detail);
+    }
+
+    /// Says its process's number, and dies, hangs or babbles when told to.
+    const SCRIPT: &str = r#"
+        while read -r case; do
+            case $case in
+                *kill*) echo "last words" >&2; kill -9 $$ ;;
+                *exit*) echo "thread 'main' panicked at x.rs:1:2:" >&2; echo "no way" >&2
+                        echo "note: run with \`RUST_BACKTRACE=1\`" >&2; exit 101 ;;
+                *hang*) sleep 60 ;;
+                *close*) exec >&-; sleep 60 ;;
+                *babble*) echo "hello" ;;
+                *flood*) head -c 1000000 /dev/zero ;;
+                *) echo "not shown" >&2; echo "[\"random\", \"$$\"]" ;;
+            esac
+        done"#;
+
+    #[test]
+    fn a_dead_worker_is_a_crash_and_is_replaced() {
+        let found = outcomes(SCRIPT, &["a", "b", "kill", "c", "exit", "hang", "d", "babble", "e"], 1);
+        let same = |a: usize, b: usize| found[a].detail == found[b].detail;
+        assert!([0, 1, 3, 6, 8].iter().all(|&i| found[i].ending == Ending::Random), "{found:?}");
+        assert!(same(0, 1) && !same(1, 3) && !same(3, 6) && !same(6, 8), "{found:?}");
+        crash(&found[2], &["signal: 9 (SIGKILL)", "last words"]);
+        crash(&found[4], &["exit status: 101 thread 'main' panicked at x.rs:1:2: no way"]);
+        assert!(!found[4].detail.contains("note") && !found[2].detail.contains("not shown"), "{found:?}");
+        crash(&found[5], &["no answer within 500ms"]);
+        crash(&found[7], &["answered \"hello\""]);
+    }
+
+    #[test]
+    fn a_worker_that_closes_its_output_or_never_ends_a_line_is_given_up() {
+        let found = outcomes(SCRIPT, &["close", "flood", "a"], 2);
+        crash(&found[0], &["closed its output"]);
+        crash(&found[1], &["answered"]);
+        assert!(found[1].detail.len() < 8000);
+        assert_eq!(found[2].ending, Ending::Random);
+    }
+
+    #[test]
+    fn outcomes_stand_in_the_order_of_the_cases() {
+        let script = r#"while read -r case; do
+            case $case in *slow*) sleep 0.1; echo '["refused", "slow"]' ;; *) echo '["pass", ""]' ;; esac
+        done"#;
+        let found = outcomes(script, &["slow", "b", "c", "slow", "e"], 4);
+        let slow = Outcome::new(Ending::Refused, "slow");
+        assert_eq!(found, [slow.clone(), pass(), pass(), slow, pass()]);
+    }
+
+    #[test]
+    fn a_worker_that_cannot_start_is_an_error() {
+        let command = || Command::new("no-such-program-at-all");
+        let pool = Pool { command, jobs: 2, timeout: Duration::from_secs(1) };
+        assert!(pool.run(&[Case::at("a")], &|_| {}).is_err());
+        // It must at least have streams.
+        let command = || Command::new("true");
+        let pool = Pool { command, jobs: 2, timeout: Duration::from_secs(1) };
+        assert!(pool.run(&[Case::at("a")], &|_| {}).is_err());
+    }
+}

@@ -147,7 +147,12 @@ fn range(node: &NodeDef, output: usize, draws: bool, from: Option<Range>, scope:
     match (node.op_type.as_str(), from) {
         _ if !node.domain.is_empty() => Range::Finite,
         ("Bernoulli", _) => Range::Within(0.0, 1.0),
-        ("RandomUniform" | "RandomUniformLike", _) => Range::Within(float("low", 0.0), float("high", 1.0)),
+        ("RandomUniform" | "RandomUniformLike", _) => {
+            let (low, high) = (float("low", 0.0), float("high", 1.0));
+            // The bounds may be no numbers of the result's type.
+            let rounding = low.abs().max(high.abs()) / 256.0;
+            Range::Within(low - rounding, high + rounding)
+        }
         ("Multinomial", _) => match given(0).and_then(|term| term.shape()?.last().copied()) {
             Some(classes) => Range::Within(0.0, classes.saturating_sub(1) as f64),
             None => Range::Finite,

@@ -6,6 +6,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oneir::passes::PASSES;
 
+use crate::conformance::{ConformanceArgs, WorkerArgs};
+
 /// Runs ONNX models, and shows what becomes of them.
 #[derive(Debug, Parser)]
 #[command(name = "oneir", version)]
@@ -23,6 +25,17 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Shows a model: what its file says, and the graph and plan made of it
     Inspect(InspectArgs),
+    /// Runs cases in the layout of the standard's own tests
+    ///
+    /// A case is a folder with model.onnx and test_data_set_0/input_0.pb,
+    /// output_0.pb and so on. The exit code is 1 when a result is wrong or a
+    /// case takes its process down.
+    Conformance(ConformanceArgs),
+    /// Lists the ONNX operators that are there, with the versions at which each
+    /// changed
+    Operators,
+    #[command(hide = true)]
+    ConformanceWorker(WorkerArgs),
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use oneir::DType;
 use oneir::array::ArrayError;
 use oneir::io::IoError;
 use oneir::onnx::OnnxError;
+use oneir::onnx::conformance::ConformanceError;
 use oneir::runtime::RuntimeError;
 use oneir::tensor::TensorError;
 
@@ -57,6 +58,14 @@ pub(crate) enum CliError {
     UnknownShape { name: String, takes: Vec<String> },
     #[error("{model} has no graph to show: {reason}")]
     NoGraph { model: String, reason: String },
+    #[error("{source}")]
+    Cases { source: Box<ConformanceError> },
+    #[error("cannot run cases in a process: {source}")]
+    Worker { source: io::Error },
+    #[error("cannot write {}: {source}", path.display())]
+    WriteFile { path: PathBuf, source: io::Error },
+    #[error("of {of} cases {wrong} are wrong and {crashed} crashed")]
+    Conformance { wrong: usize, crashed: usize, of: usize },
     #[error("cannot write to the standard output: {source}")]
     Stdout { source: io::Error },
 }

@@ -1,6 +1,7 @@
 //! The `oneir` command: runs ONNX models and shows what becomes of them.
 
 mod args;
+mod conformance;
 mod diagram;
 mod digits;
 mod dot;
@@ -10,6 +11,7 @@ mod inputs;
 mod inspect;
 mod literal;
 mod numbers;
+mod operators;
 mod report;
 mod run;
 mod show;
@@ -30,6 +32,9 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Inspect(args) => inspect::inspect(&args),
+        Command::Conformance(args) => conformance::conformance(&args),
+        Command::Operators => operators::operators(),
+        Command::ConformanceWorker(args) => conformance::work(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -15,6 +15,7 @@
 //! ```
 
 mod call;
+pub mod conformance;
 mod control;
 mod error;
 mod file;

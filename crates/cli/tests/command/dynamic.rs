@@ -6,19 +6,19 @@ use serde_json::Value;
 use crate::{Folder, printed, refused};
 
 /// A protobuf field with a length, and one with a small number.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2, content.len() as u8];
     assert!(content.len() < 128);
     out.extend(content);
     out
 }
 
-fn number(field: u8, value: u8) -> Vec<u8> {
+pub(crate) fn number(field: u8, value: u8) -> Vec<u8> {
     vec![field << 3, value]
 }
 
 /// A value's name and type; an open size is 0.
-fn value(name: &str, elem: u8, dims: &[u8]) -> Vec<u8> {
+pub(crate) fn value(name: &str, elem: u8, dims: &[u8]) -> Vec<u8> {
     let size = |&n: &u8| if n == 0 { field(1, &field(2, b"n")) } else { field(1, &number(1, n)) };
     let shape: Vec<u8> = dims.iter().flat_map(size).collect();
     let tensor = [number(1, elem), field(2, &shape)].concat();

@@ -1,5 +1,6 @@
 //! The built command, as a user runs it.
 
+mod conformance;
 mod dynamic;
 mod inspect;
 mod refusals;

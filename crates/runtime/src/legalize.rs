@@ -275,17 +275,21 @@ impl<'a> Lowering<'a> {
                 constants.push(false);
             }
         }
-        let answer = match self.ask(sym, reads, &dtypes, &constants, results) {
-            Answer::Repack(operands) => {
-                for &k in &operands {
-                    let k = usize::from(k);
-                    let packed = self.copied(at, dtypes[k], &reads[k])?;
-                    reads[k] = packed;
-                }
-                self.ask(sym, reads, &dtypes, &constants, results)
+        let mut answer = self.ask(sym, reads, &dtypes, &constants, results);
+        let mut packed: SmallVec<[bool; 4]> = SmallVec::from_elem(false, reads.len());
+        // One operand after the other, as the kernel asks; none twice.
+        while let Answer::Repack(operands) = &answer {
+            let fresh: SmallVec<[usize; 4]> =
+                operands.iter().map(|&k| usize::from(k)).filter(|&k| !packed[k]).collect();
+            if fresh.is_empty() {
+                break;
             }
-            other => other,
-        };
+            for k in fresh {
+                reads[k] = self.copied(at, dtypes[k], &reads[k])?;
+                packed[k] = true;
+            }
+            answer = self.ask(sym, reads, &dtypes, &constants, results);
+        }
         let Answer::Yes(prepared) = answer else {
             reads.truncate(before);
             return Ok(false);

@@ -28,7 +28,7 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(reduce::rows(level));
         rows.extend(softmax::rows(level));
         rows.extend(norms::rows(level));
-        rows.extend(convolution::rows());
+        rows.extend(convolution::rows(level));
         rows.extend(gather::rows());
     }
     rows.push(Box::new(reference::Reference));

@@ -9,12 +9,13 @@ use super::{Numbers, Stored, assert_close, device, run};
 #[test]
 fn convolutions_of_many_geometries() {
     let mut numbers = Numbers::new(29);
-    let devices = [device(1, Numerics::Fast, true), device(2, Numerics::Fast, true)];
-    let mut fast = 0;
+    let devices =
+        [device(1, Numerics::Fast, true), device(2, Numerics::Fast, true), device(2, Numerics::Exact, true)];
+    let mut fast = std::collections::BTreeMap::<&str, usize>::new();
     for round in 0..120 {
         let spatial = 1 + numbers.below(3);
         let groups = 1 + numbers.below(2);
-        let (channels, rows) = (1 + numbers.below(4), 3 + numbers.below(5));
+        let (channels, rows) = (1 + numbers.below(4), 1 + numbers.below(9));
         let mut pick = |low: usize, more: usize| -> Vec<usize> {
             (0..spatial).map(|_| low + numbers.below(more)).collect()
         };
@@ -47,11 +48,13 @@ fn convolutions_of_many_geometries() {
                 let given: Vec<_> = inputs.iter().map(|x| stored.put(device, x)).collect();
                 let (found, kernels) = run(device, &primitive, &given);
                 assert_close(&expected, &found, 8.0, &format!("round {round}, {primitive:?}, {stored:?}"));
-                fast += usize::from(kernels.contains(&"convolution_columns"));
+                for kernel in kernels {
+                    *fast.entry(kernel).or_default() += 1;
+                }
             }
         }
     }
-    assert!(fast > 500, "only {fast} took the fast kernel");
+    assert!(fast["convolution_columns"] > 200 && fast["convolution_direct"] > 300, "{fast:?}");
 }
 
 #[test]
@@ -75,4 +78,74 @@ fn more_columns_than_a_chunk_holds() {
     let (found, kernels) = run(&device, &primitive, &given);
     assert!(kernels.contains(&"convolution_columns"));
     assert_close(&expected, &found, 64.0, "a large convolution");
+}
+
+/// Products that read their columns where the input lies, and lines of windows.
+#[test]
+fn convolutions_that_copy_nothing() {
+    let mut numbers = Numbers::new(37);
+    for (x, w, stride) in [
+        ([2, 6, 5, 7], [9, 6, 1, 1], 1),
+        ([1, 1, 1, 300], [12, 1, 1, 64], 3),
+        ([3, 1, 1, 64], [7, 1, 1, 64], 1),
+        ([2, 8, 1, 33], [8, 8, 1, 1], 1),
+        ([2, 4, 40, 1], [11, 4, 5, 1], 1),
+    ] {
+        let inputs = [numbers.tensor(DType::F32, &x, 1.0), numbers.tensor(DType::F32, &w, 1.0)];
+        let primitive = Primitive::Convolution {
+            strides: vec![1, stride],
+            low: vec![0, 0],
+            high: vec![0, 0],
+            dilations: vec![1, 1],
+            input_dilations: vec![1, 1],
+            groups: 1,
+            flip: false,
+        };
+        let expected = primitive.evaluate(&inputs).unwrap();
+        for threads in [1, 2] {
+            let device = device(threads, Numerics::Fast, true);
+            for stored in Stored::ALL {
+                let given: Vec<_> = inputs.iter().map(|x| stored.put(&device, x)).collect();
+                let (found, kernels) = run(&device, &primitive, &given);
+                assert!(kernels.contains(&"convolution_columns"));
+                assert_close(&expected, &found, 16.0, &format!("{x:?} by {w:?}, {stored:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn transposed_convolutions_of_many_geometries() {
+    let mut numbers = Numbers::new(41);
+    let devices = [device(1, Numerics::Fast, true), device(2, Numerics::Fast, true)];
+    let mut fast = 0;
+    for round in 0..80 {
+        let spatial = 1 + numbers.below(3);
+        let groups = 1 + numbers.below(2);
+        let (channels, rows) = (1 + numbers.below(4), 1 + numbers.below(9));
+        let mut pick = |low: usize, more: usize| -> Vec<usize> {
+            (0..spatial).map(|_| low + numbers.below(more)).collect()
+        };
+        let (kernel, sizes) = (pick(1, 4), pick(1, 6));
+        let (strides, dilations) = (pick(1, 3), pick(1, 2));
+        let (low, high) = (pick(0, 2), pick(0, 2));
+        let output_padding: Vec<usize> = strides.iter().zip(pick(0, 2)).map(|(s, p)| p.min(s - 1)).collect();
+        let batch = 1 + numbers.below(2);
+        let x_shape: Vec<usize> = [batch, groups * channels].into_iter().chain(sizes).collect();
+        let w_shape: Vec<usize> = [groups * channels, rows].into_iter().chain(kernel).collect();
+        let inputs = [numbers.tensor(DType::F32, &x_shape, 1.0), numbers.tensor(DType::F32, &w_shape, 1.0)];
+        let primitive =
+            Primitive::TransposedConvolution { strides, low, high, dilations, output_padding, groups };
+        // Some geometries cut off more than there is.
+        let Ok(expected) = primitive.evaluate(&inputs) else { continue };
+        for stored in Stored::ALL {
+            for device in &devices {
+                let given: Vec<_> = inputs.iter().map(|x| stored.put(device, x)).collect();
+                let (found, kernels) = run(device, &primitive, &given);
+                assert_close(&expected, &found, 8.0, &format!("round {round}, {primitive:?}, {stored:?}"));
+                fast += usize::from(kernels.contains(&"transposed_convolution_columns"));
+            }
+        }
+    }
+    assert!(fast > 300, "only {fast} took the fast kernel");
 }

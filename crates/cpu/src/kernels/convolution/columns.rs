@@ -1,113 +1,67 @@
-//! Convolution of f32 as products: windows are laid out as columns of a matrix
-//! (im2col), a chunk at a time, and multiplied with the kernels.
+//! Convolution as products: windows are columns of a matrix (im2col), a chunk at
+//! a time. Where the input's memory holds that matrix already, it is read there.
 
-use oneir_ir::Primitive;
-use oneir_ir::graph::Sym;
-use oneir_runtime::{Answer, KernelRow, Request};
-use oneir_tensor::{DType, Layout};
+use oneir_runtime::Answer;
 
+use super::{Geometry, copy_line};
 use crate::launch::{Args, Shared, prepared};
 
-pub(crate) fn rows() -> Vec<Box<dyn KernelRow>> {
-    vec![Box::new(Convolution)]
-}
-
 /// Numbers of columns laid out at once, so that they stay in the cache.
-const CHUNK_NUMBERS: usize = 256 << 10;
+const CHUNK_NUMBERS: usize = 128 << 10;
 
-/// Fewer output channels of a group than this do not pay for the columns.
-const FEW_CHANNELS: usize = 4;
+/// The fewest columns of a product.
+const MIN_WIDTH: usize = 64;
 
-struct Convolution;
-
-impl KernelRow for Convolution {
-    fn name(&self) -> &'static str {
-        "convolution_columns"
-    }
-
-    fn symbols(&self) -> &'static [&'static str] {
-        &["convolution"]
-    }
-
-    fn can(&self, request: &Request<'_>) -> Answer {
-        let Sym::Prim(Primitive::Convolution {
-            strides, low, dilations, input_dilations, groups, flip, ..
-        }) = request.sym
-        else {
-            return Answer::No;
-        };
-        let ([x, weight], [result]) = (request.operands, request.results) else { return Answer::No };
-        let plain = !*flip && input_dilations.iter().all(|&d| d == 1) && request.results_own();
-        let exact = request.numerics == oneir_runtime::Numerics::Exact;
-        if x.dtype != DType::F32 || weight.dtype != DType::F32 || !plain || exact {
-            return Answer::No;
-        }
-        let out = &result.spec.shape;
-        let channels = out[1] / groups;
-        if out.count() == 0 || weight.layout.count() == 0 || channels < FEW_CHANNELS {
-            return Answer::No;
-        }
-        if !weight.layout.is_row_contiguous() {
-            return Answer::Repack([1].into_iter().collect());
-        }
-        let geometry = Geometry {
-            x: x.layout.clone(),
-            weight: weight.layout.offset,
-            groups: *groups,
-            rows: channels,
-            channels: weight.layout.shape[1],
-            kernel: weight.layout.shape[2..].to_vec(),
-            out: out[2..].to_vec(),
-            strides: strides.iter().map(|&n| n as isize).collect(),
-            low: low.iter().map(|&n| n as isize).collect(),
-            dilations: dilations.iter().map(|&n| n as isize).collect(),
-        };
-        let parts = request.threads;
-        let bytes = parts * geometry.inner() * geometry.width(parts) * size_of::<f32>();
-        let mut answer = prepared("convolution_columns", move |args| {
-            // SAFETY: the plan's layouts stay inside their buffers, and the
-            // scratch is as large as was asked for.
-            unsafe { geometry.run(args, parts) }
-            Ok(())
-        });
-        answer.scratch = bytes;
-        Answer::Yes(answer)
-    }
-}
-
-/// One convolution: sizes as the kernel needs them.
-struct Geometry {
-    x: Layout,
-    weight: isize,
-    groups: usize,
-    /// Output channels of a group.
-    rows: usize,
-    /// Input channels of a group.
-    channels: usize,
-    kernel: Vec<usize>,
-    out: Vec<usize>,
-    strides: Vec<isize>,
-    low: Vec<isize>,
-    dilations: Vec<isize>,
+pub(super) fn prepare(geometry: Geometry, threads: usize) -> Answer {
+    let in_place = geometry.in_place();
+    let width = geometry.width(threads, in_place.is_some());
+    let numbers = if in_place.is_some() { 0 } else { threads * geometry.inner() * width };
+    let mut answer = prepared("convolution_columns", move |args| {
+        // SAFETY: the plan's layouts stay inside their buffers, and the
+        // scratch is as large as was asked for.
+        unsafe { geometry.run(args, threads, width, in_place) }
+        Ok(())
+    });
+    answer.scratch = numbers * size_of::<f32>();
+    Answer::Yes(answer)
 }
 
 impl Geometry {
-    /// Numbers in a column: those of one window.
-    fn inner(&self) -> usize {
-        self.channels * self.kernel.iter().product::<usize>()
+    /// How far apart rows and columns of the matrix of windows lie in the input,
+    /// where one pair of distances says it for each group's image.
+    fn in_place(&self) -> Option<(isize, isize)> {
+        let (shape, strides) = (&self.x.shape[2..], &self.x.strides[2..]);
+        let spatial = self.kernel.len();
+        let padless = self.low.iter().all(|&n| n == 0);
+        let pointwise = self.kernel.iter().all(|&n| n == 1) && self.strides.iter().all(|&n| n == 1);
+        if pointwise && padless && shape[..] == self.out[..] {
+            let rows = (1..spatial).all(|d| strides[d - 1] == strides[d] * shape[d] as isize);
+            return rows.then(|| (self.x.strides[1], strides[spatial - 1]));
+        }
+        // One line of windows: taps lie as far apart as the dilation, windows
+        // as far as the stride.
+        let last = spatial - 1;
+        let reach = (self.out[last] as isize - 1) * self.strides[last]
+            + (self.kernel[last] as isize - 1) * self.dilations[last];
+        let line = self.out[..last].iter().chain(&self.kernel[..last]).all(|&n| n == 1);
+        let inside = padless && reach < shape[last] as isize;
+        (line && inside && self.channels == 1)
+            .then(|| (self.dilations[last] * strides[last], self.strides[last] * strides[last]))
     }
 
     /// Columns laid out at once.
-    fn width(&self, parts: usize) -> usize {
-        let columns: usize = self.out.iter().product();
-        (CHUNK_NUMBERS / self.inner()).clamp(64, columns.max(64)).min(columns.div_ceil(parts).max(64))
+    fn width(&self, parts: usize, in_place: bool) -> usize {
+        let columns = self.columns();
+        let images = self.x.shape[0] * self.groups;
+        let split = if images >= parts { columns } else { columns.div_ceil(parts.div_ceil(images)) };
+        let fits = if in_place { columns } else { CHUNK_NUMBERS / self.inner() };
+        fits.max(MIN_WIDTH).min(split.max(MIN_WIDTH))
     }
 
     /// # Safety
     /// `args` are buffers of this geometry's layouts, with its scratch.
-    unsafe fn run(&self, args: &Args<'_>, parts: usize) {
-        let (inner, width) = (self.inner(), self.width(parts));
-        let columns: usize = self.out.iter().product();
+    unsafe fn run(&self, args: &Args<'_>, parts: usize, width: usize, in_place: Option<(isize, isize)>) {
+        let (inner, columns) = (self.inner(), self.columns());
         let chunks = columns.div_ceil(width);
         let units = self.x.shape[0] * self.groups * chunks;
         // SAFETY: the operands and the result are f32.
@@ -119,13 +73,27 @@ impl Geometry {
                 // SAFETY: each part has its own columns, and units write parts
                 // of the result that do not overlap.
                 unsafe {
-                    let buffer = scratch.get().add(part * inner * width);
+                    let buffer = match in_place {
+                        Some(_) => scratch.get(),
+                        None => scratch.get().add(part * inner * width),
+                    };
                     for unit in (part..units).step_by(parts) {
                         let (image, chunk) = (unit / chunks, unit % chunks);
                         let (batch, group) = (image / self.groups, image % self.groups);
                         let (start, end) = (chunk * width, ((chunk + 1) * width).min(columns));
-                        self.lay_out(x, batch, group, start, end, buffer);
                         let (m, n) = (self.rows, end - start);
+                        let (matrix, row, column) = match in_place {
+                            Some((row, column)) => {
+                                let image = self.x.offset
+                                    + batch as isize * self.x.strides[0]
+                                    + (group * self.channels) as isize * self.x.strides[1];
+                                (x.offset(image + start as isize * column), row, column)
+                            }
+                            None => {
+                                self.lay_out(x, batch, group, start, end, buffer);
+                                (buffer.cast_const(), n as isize, 1)
+                            }
+                        };
                         gemm::gemm(
                             m,
                             n,
@@ -137,9 +105,9 @@ impl Geometry {
                             weight.offset(self.weight).add(group * m * inner),
                             1,
                             inner as isize,
-                            buffer,
-                            1,
-                            n as isize,
+                            matrix,
+                            column,
+                            row,
                             0.0,
                             1.0,
                             false,
@@ -214,16 +182,11 @@ impl Geometry {
             }
             from += at * self.x.strides[2 + d];
         }
-        let (at, step, size) = (meets(last), self.strides[last], self.x.shape[2 + last] as isize);
-        let stride = self.x.strides[2 + last];
-        for (i, number) in target.iter_mut().enumerate() {
-            let at = at + i as isize * step;
-            *number = if at < 0 || at >= size {
-                0.0
-            } else {
-                // SAFETY: the place lies in the input.
-                unsafe { *x.offset(from + at * stride) }
-            };
+        // SAFETY: the line lies in the input.
+        unsafe {
+            let line = x.offset(from);
+            let (stride, size) = (self.x.strides[2 + last], self.x.shape[2 + last] as isize);
+            copy_line(line, stride, size, meets(last), self.strides[last], target);
         }
     }
 }

@@ -1,0 +1,164 @@
+//! Convolutions of f32: as products, where windows are columns of a matrix, and
+//! directly, where a group has few output channels.
+
+mod columns;
+mod direct;
+mod transposed;
+
+use oneir_ir::Primitive;
+use oneir_ir::graph::Sym;
+use oneir_runtime::{Answer, KernelRow, Numerics, Request};
+use oneir_tensor::{DType, Layout};
+
+use crate::simd::Level;
+
+pub(crate) fn rows(level: Level) -> Vec<Box<dyn KernelRow>> {
+    vec![Box::new(Convolution { level }), Box::new(transposed::Transposed)]
+}
+
+/// Fewer output channels of a group than this do not pay for columns.
+const FEW_CHANNELS: usize = 6;
+
+struct Convolution {
+    level: Level,
+}
+
+impl KernelRow for Convolution {
+    fn name(&self) -> &'static str {
+        "convolution"
+    }
+
+    fn symbols(&self) -> &'static [&'static str] {
+        &["convolution"]
+    }
+
+    fn can(&self, request: &Request<'_>) -> Answer {
+        let Some(geometry) = Geometry::of(request) else { return Answer::No };
+        let ([x, weight], threads) = (request.operands, request.threads) else { return Answer::No };
+        let repack = |k: u8| Answer::Repack([k].into_iter().collect());
+        if !weight.layout.is_row_contiguous() {
+            return repack(1);
+        }
+        // Lines of the input are copied and read as they lie.
+        if x.layout.strides.last().is_some_and(|&s| s != 1) && x.layout.shape.last().is_some_and(|&n| n > 1) {
+            return repack(0);
+        }
+        let exact = request.numerics == Numerics::Exact;
+        if geometry.kernel.len() <= 2 && (exact || geometry.rows < FEW_CHANNELS) {
+            return direct::prepare(geometry, self.level, threads);
+        }
+        // How products of many rows sum is the `gemm` crate's choice.
+        if exact { Answer::No } else { columns::prepare(geometry, threads) }
+    }
+}
+
+/// One convolution: sizes as the kernels need them, spatial dimensions of one
+/// place left out.
+#[derive(Debug, Clone)]
+struct Geometry {
+    x: Layout,
+    weight: isize,
+    groups: usize,
+    /// Output channels of a group.
+    rows: usize,
+    /// Input channels of a group.
+    channels: usize,
+    kernel: Vec<usize>,
+    out: Vec<usize>,
+    strides: Vec<isize>,
+    low: Vec<isize>,
+    dilations: Vec<isize>,
+}
+
+impl Geometry {
+    fn of(request: &Request<'_>) -> Option<Geometry> {
+        let Sym::Prim(Primitive::Convolution {
+            strides, low, dilations, input_dilations, groups, flip, ..
+        }) = request.sym
+        else {
+            return None;
+        };
+        let ([x, weight], [result]) = (request.operands, request.results) else { return None };
+        let plain = !*flip && input_dilations.iter().all(|&d| d == 1) && request.results_own();
+        let out = &result.spec.shape;
+        let empty = out.count() == 0 || weight.layout.count() == 0 || x.layout.count() == 0;
+        if x.dtype != DType::F32 || weight.dtype != DType::F32 || !plain || empty {
+            return None;
+        }
+        let mut geometry = Geometry {
+            x: x.layout.clone(),
+            weight: weight.layout.offset,
+            groups: *groups,
+            rows: out[1] / groups,
+            channels: weight.layout.shape[1],
+            kernel: weight.layout.shape[2..].to_vec(),
+            out: out[2..].to_vec(),
+            strides: strides.iter().map(|&n| n as isize).collect(),
+            low: low.iter().map(|&n| n as isize).collect(),
+            dilations: dilations.iter().map(|&n| n as isize).collect(),
+        };
+        for d in (0..geometry.kernel.len()).rev() {
+            let one = geometry.kernel[d] == 1 && geometry.out[d] == 1 && geometry.x.shape[2 + d] == 1;
+            if one && geometry.low[d] == 0 && geometry.kernel.len() > 1 {
+                geometry.x.shape.remove(2 + d);
+                geometry.x.strides.remove(2 + d);
+                geometry.kernel.remove(d);
+                geometry.out.remove(d);
+                geometry.strides.remove(d);
+                geometry.low.remove(d);
+                geometry.dilations.remove(d);
+            }
+        }
+        Some(geometry)
+    }
+
+    /// Numbers in one window.
+    fn inner(&self) -> usize {
+        self.channels * self.kernel.iter().product::<usize>()
+    }
+
+    /// Places of a result's plane.
+    fn columns(&self) -> usize {
+        self.out.iter().product()
+    }
+}
+
+/// Writes what a line of `target.len()` places meets: place i is element
+/// `at + i · step` of a line of `size` elements that lie `stride` apart, or 0
+/// outside of it.
+///
+/// # Safety
+/// The line can be read.
+unsafe fn copy_line(
+    line: *const f32,
+    stride: isize,
+    size: isize,
+    at: isize,
+    step: isize,
+    target: &mut [f32],
+) {
+    let count = target.len() as isize;
+    let low = if at < 0 { (-at).div_euclid(step) + isize::from((-at).rem_euclid(step) != 0) } else { 0 };
+    let left = size - at;
+    let high = if left <= 0 { 0 } else { left.div_euclid(step) + isize::from(left.rem_euclid(step) != 0) };
+    let (low, high) = (low.clamp(0, count), high.clamp(0, count));
+    if low >= high {
+        target.fill(0.0);
+        return;
+    }
+    let (low, high) = (low as usize, high as usize);
+    target[..low].fill(0.0);
+    target[high..].fill(0.0);
+    let inside = &mut target[low..high];
+    // SAFETY: places low..high lie in the line.
+    unsafe {
+        let from = line.offset((at + low as isize * step) * stride);
+        if step * stride == 1 {
+            std::ptr::copy_nonoverlapping(from, inside.as_mut_ptr(), inside.len());
+        } else {
+            for (i, number) in inside.iter_mut().enumerate() {
+                *number = *from.offset(i as isize * step * stride);
+            }
+        }
+    }
+}

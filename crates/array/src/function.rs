@@ -105,7 +105,7 @@ impl Traced {
         &self,
         device: &Device,
         arguments: &[Array],
-        profile: Option<&mut Profile>,
+        mut profile: Option<&mut Profile>,
     ) -> Result<Vec<Array>, ArrayError> {
         let mut inputs = Vec::with_capacity(arguments.len() + self.captured.len());
         for argument in arguments {
@@ -116,7 +116,11 @@ impl Traced {
         }
         let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
         let executable = self.executable(device, layouts)?;
-        let results = executable.run(device, &inputs, profile)?;
+        let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
+        let results = executable.run(device, &inputs, profile.as_deref_mut())?;
+        if let Some(profile) = profile {
+            profile.place(before, &self.places);
+        }
         Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
     }
 }

@@ -69,6 +69,12 @@ pub trait Backend: Send + Sync {
     /// How many threads kernels may use.
     fn threads(&self) -> usize;
 
+    /// The same driver on at most `threads` threads, with memory that both can
+    /// read; `None` where it has no threads to limit.
+    fn limited(&self, _threads: usize) -> Option<Arc<dyn Backend>> {
+        None
+    }
+
     /// Memory of its own; its bytes may be anything.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError>;
 

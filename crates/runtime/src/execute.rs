@@ -320,7 +320,13 @@ impl Rest {
         } else {
             device.executable(&self.tail, &layouts, &[])?
         };
-        executable.run(device, &values, profile)
+        let mut profile = profile;
+        let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
+        let results = executable.run(device, &values, profile.as_deref_mut())?;
+        if let Some(profile) = profile {
+            profile.launches.iter_mut().skip(before).for_each(|launch| launch.covers.clear());
+        }
+        Ok(results)
     }
 
     fn operand(

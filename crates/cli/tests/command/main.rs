@@ -1,7 +1,11 @@
 //! The built command, as a user runs it.
 
+mod bench;
 mod dynamic;
+mod files;
 mod inspect;
+mod model;
+mod ranking;
 mod refusals;
 mod run;
 

@@ -112,8 +112,9 @@ pub(crate) struct RunArgs {
     /// Names for the places in a row: a line each, or JSON
     ///
     /// JSON is a list of names, or an object of names by place, such as
-    /// {"0": "cat"}; metadata:KEY takes the lines that the model's file has
-    /// under a key. Without --top, the 5 largest are printed.
+    /// {"0": "cat"}; FILE#KEY is what an object in a file has under a key, as
+    /// in config.json#id2label. metadata:KEY takes the lines that the model's
+    /// file has under a key. Without --top, the 5 largest are printed.
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) labels: Option<String>,
 

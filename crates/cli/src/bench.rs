@@ -46,7 +46,7 @@ struct Memory {
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     let before = status("VmRSS:");
-    let given = Given::of(&args.given, Missing::Random, args.json)?;
+    let given = Given::of(&args.given, Missing::Random, false)?;
     let (_, first) = given.first()?;
     let runs = repeat(args.runs.map(usize::from), || given.run(None).map(drop))?;
     let memory = Memory { before, peak: status("VmHWM:") };

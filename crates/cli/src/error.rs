@@ -107,7 +107,7 @@ impl CliError {
             }
             CliError::NoModel => "name the ONNX file, as in oneir run MODEL.onnx --input NAME=VALUE".into(),
             CliError::Labels { .. } => {
-                "labels are a file with a line each, a JSON list of names, or metadata:KEY".into()
+                "labels are a file with a line each or a JSON list of names, FILE#KEY or metadata:KEY".into()
             }
             CliError::Device { source } if matches!(**source, RuntimeError::NoThreads { .. }) => {
                 "leave --threads out for this device".into()

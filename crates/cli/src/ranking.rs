@@ -36,23 +36,36 @@ impl Labels {
                 let keys: Vec<&str> = metadata.keys().map(String::as_str).collect();
                 refused(format!("the model's file has no such key; it has {}", listed(&keys)))
             })?,
-            None => read(Path::new(named)).map_err(|e| refused(e.to_string()))?,
+            None => {
+                let read = |path: &str| read(Path::new(path)).map_err(|e| refused(e.to_string()));
+                match named.rsplit_once('#').filter(|_| !Path::new(named).exists()) {
+                    Some((path, key)) => return Labels::within(&read(path)?, key).map_err(refused),
+                    None => read(named)?,
+                }
+            }
         };
         Labels::parse(&text).map_err(refused)
     }
 
-    fn parse(text: &str) -> Result<Labels, String> {
-        // A line may be a bracket, of a list of characters.
-        let json = text.trim_start().starts_with(['[', '{']) && text.trim_end().ends_with([']', '}']);
-        match serde_json::from_str(text) {
-            Ok(Value::Array(items)) => {
+    /// Labels under a key of a JSON object.
+    fn within(text: &str, key: &str) -> Result<Labels, String> {
+        let whole: Value = serde_json::from_str(text).map_err(|e| format!("no right JSON: {e}"))?;
+        match whole.get(key) {
+            Some(found) => Labels::of_json(found.clone()),
+            None => Err(format!("there is no `{key}` in the file")),
+        }
+    }
+
+    fn of_json(value: Value) -> Result<Labels, String> {
+        match value {
+            Value::Array(items) => {
                 let label = |(at, item)| match item {
                     Value::String(label) => Ok((at, label)),
                     other => Err(format!("expected a list of names, found `{other}` at {at}")),
                 };
                 Ok(Labels(items.into_iter().enumerate().map(label).collect::<Result<_, _>>()?))
             }
-            Ok(Value::Object(items)) => {
+            Value::Object(items) => {
                 let label = |(key, item): (String, Value)| match (key.parse(), item) {
                     (Ok(at), Value::String(label)) => Ok((at, label)),
                     (_, item) => Err(format!(
@@ -61,6 +74,15 @@ impl Labels {
                 };
                 Ok(Labels(items.into_iter().map(label).collect::<Result<_, _>>()?))
             }
+            other => Err(format!("expected a list of names or names by place, found {other}")),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Labels, String> {
+        // A line may be a bracket, of a list of characters.
+        let json = text.trim_start().starts_with(['[', '{']) && text.trim_end().ends_with([']', '}']);
+        match serde_json::from_str(text) {
+            Ok(value @ (Value::Array(_) | Value::Object(_))) => Labels::of_json(value),
             Err(e) if json && text.contains('"') => Err(format!("no right JSON: {e}")),
             _ => Ok(Labels(text.lines().map(str::to_owned).enumerate().collect())),
         }
@@ -207,6 +229,9 @@ mod tests {
         assert_eq!(get(r#"{"2": "cat"}"#), "-,-,cat");
         assert_eq!(get("[\na\n]"), "[,a,]");
         assert_eq!(get("3\n4"), "3,4,-");
+        let within = |key: &str| Labels::within(r#"{"n": 3, "names": ["a"]}"#, key);
+        assert_eq!(within("names").unwrap().get(0), Some("a"));
+        assert!(within("n").is_err() && within("labels").unwrap_err().contains("no `labels`"));
         for wrong in ["[1, 2]", r#"{"cat": "0"}"#, r#"{"0": 1}"#, r#"["a",]"#] {
             assert!(Labels::parse(wrong).is_err(), "{wrong}");
         }

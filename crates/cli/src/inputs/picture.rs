@@ -89,18 +89,21 @@ impl Channels {
     }
 
     /// The channels of a picture.
-    fn of(self, picture: &Picture) -> Raster {
+    fn of(self, picture: &Picture) -> Raster<u8> {
         let mut pixels = Vec::with_capacity(picture.width * picture.height * self.count());
         for pixel in picture.pixels.chunks(picture.channels) {
-            let byte = |at: usize| f32::from(pixel[at]);
+            let byte = |at: usize| pixel[at];
             let (r, g, b) = match pixel.len() {
                 1 | 2 => (byte(0), byte(0), byte(0)),
                 _ => (byte(0), byte(1), byte(2)),
             };
-            let opacity = if pixel.len().is_multiple_of(2) { byte(pixel.len() - 1) } else { 255.0 };
+            let opacity = if pixel.len().is_multiple_of(2) { byte(pixel.len() - 1) } else { u8::MAX };
             match self {
                 Channels::Gray if pixel.len() < 3 => pixels.push(r),
-                Channels::Gray => pixels.push((0.299 * r + 0.587 * g + 0.114 * b).round()),
+                Channels::Gray => {
+                    let [r, g, b] = [r, g, b].map(f32::from);
+                    pixels.push((0.299 * r + 0.587 * g + 0.114 * b).round() as u8);
+                }
                 Channels::Rgb => pixels.extend([r, g, b]),
                 Channels::Bgr => pixels.extend([b, g, r]),
                 Channels::Rgba => pixels.extend([r, g, b, opacity]),
@@ -128,9 +131,9 @@ impl Fit {
         })
     }
 
-    fn apply(self, raster: Raster, height: usize, width: usize, fill: f32) -> Raster {
+    fn apply(self, raster: &Raster<u8>, height: usize, width: usize, fill: f32) -> Raster<f32> {
         if (raster.height, raster.width) == (height, width) {
-            return raster;
+            return raster.real();
         }
         let down = height as f64 / raster.height as f64;
         let across = width as f64 / raster.width as f64;
@@ -180,7 +183,7 @@ pub(super) fn tensor(info: &ValueInfo, source: &Source<'_>) -> Result<(HostTenso
     let whole = declared_dtype(info)?
         .is_some_and(|dtype| matches!(dtype.class(), Class::Bool | Class::Unsigned | Class::Signed));
     let raster = wanted.channels.of(&picture);
-    let raster = wanted.fit.apply(raster, wanted.height, wanted.width, wanted.fill as f32);
+    let raster = wanted.fit.apply(&raster, wanted.height, wanted.width, wanted.fill as f32);
     let count = raster.channels;
     let of = |list: &[f64], channel: usize| list[channel % list.len()];
     let (mean, std): (Vec<f64>, Vec<f64>) =
@@ -388,12 +391,12 @@ mod tests {
 
     #[test]
     fn proportions_are_kept_on_request() {
-        let pixels: Vec<f32> = (0..8).map(|n| n as f32).collect();
+        let pixels: Vec<u8> = (0..8).collect();
         let wide = Raster { height: 2, width: 4, channels: 1, pixels };
-        assert_eq!(Fit::Crop.apply(wide.clone(), 2, 2, 0.0).pixels, [1.0, 2.0, 5.0, 6.0]);
-        let padded = Fit::Pad.apply(wide.clone(), 4, 4, 9.0).pixels;
+        assert_eq!(Fit::Crop.apply(&wide, 2, 2, 0.0).pixels, [1.0, 2.0, 5.0, 6.0]);
+        let padded = Fit::Pad.apply(&wide, 4, 4, 9.0).pixels;
         assert_eq!(padded[..5], [9.0, 9.0, 9.0, 9.0, 0.0]);
         assert_eq!(padded[11..], [7.0, 9.0, 9.0, 9.0, 9.0]);
-        assert_eq!(Fit::Stretch.apply(wide.clone(), 2, 4, 0.0), wide);
+        assert_eq!(Fit::Stretch.apply(&wide, 2, 4, 0.0), wide.real());
     }
 }

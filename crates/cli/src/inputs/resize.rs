@@ -4,11 +4,11 @@
 
 /// Rows of pixels with their channels side by side.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Raster {
+pub(super) struct Raster<T> {
     pub(super) height: usize,
     pub(super) width: usize,
     pub(super) channels: usize,
-    pub(super) pixels: Vec<f32>,
+    pub(super) pixels: Vec<T>,
 }
 
 /// A stretch of a side, in pixels.
@@ -51,27 +51,35 @@ fn mixes(side: usize, span: Span, out: usize) -> Vec<Mix> {
     (0..out).map(mix).collect()
 }
 
-impl Raster {
+impl<T: Copy + Into<f32>> Raster<T> {
+    /// The picture as it is, in real numbers.
+    pub(super) fn real(&self) -> Raster<f32> {
+        let pixels = self.pixels.iter().map(|&pixel| pixel.into()).collect();
+        Raster { height: self.height, width: self.width, channels: self.channels, pixels }
+    }
+
     /// A part of the picture in another size.
-    pub(super) fn resized(&self, rows: Span, cols: Span, height: usize, width: usize) -> Raster {
+    pub(super) fn resized(&self, rows: Span, cols: Span, height: usize, width: usize) -> Raster<f32> {
         self.across(&mixes(self.width, cols, width)).down(&mixes(self.height, rows, height))
     }
 
-    fn across(&self, mixes: &[Mix]) -> Raster {
+    fn across(&self, mixes: &[Mix]) -> Raster<f32> {
         let c = self.channels;
         let mut pixels = Vec::with_capacity(self.height * mixes.len() * c);
         for row in self.pixels.chunks(self.width * c) {
             for Mix { first, weights } in mixes {
                 for channel in 0..c {
-                    let at = |j: usize| row[(first + j) * c + channel];
+                    let at = |j: usize| -> f32 { row[(first + j) * c + channel].into() };
                     pixels.push(weights.iter().enumerate().map(|(j, w)| w * at(j)).sum());
                 }
             }
         }
         Raster { height: self.height, width: mixes.len(), channels: c, pixels }
     }
+}
 
-    fn down(&self, mixes: &[Mix]) -> Raster {
+impl Raster<f32> {
+    fn down(&self, mixes: &[Mix]) -> Raster<f32> {
         let row = self.width * self.channels;
         let mut pixels = vec![0f32; mixes.len() * row];
         for (made, Mix { first, weights }) in pixels.chunks_mut(row).zip(mixes) {
@@ -83,7 +91,7 @@ impl Raster {
     }
 
     /// The picture in the middle of a larger one of one value.
-    pub(super) fn framed(&self, height: usize, width: usize, fill: f32) -> Raster {
+    pub(super) fn framed(&self, height: usize, width: usize, fill: f32) -> Raster<f32> {
         let c = self.channels;
         let (top, left) = ((height - self.height) / 2, (width - self.width) / 2);
         let mut pixels = vec![fill; height * width * c];

@@ -20,6 +20,9 @@ fn the_largest_of_each_row_are_named() {
     // e³ / (e + e² + e³), and so on.
     let odds = run(&["--softmax", "--top", "1"]);
     assert_eq!(odds.matches("0.665241").count(), 2, "{odds}");
+    std::fs::write(&labels, r#"{"id2label": {"1": "bird"}}"#).unwrap();
+    let within = format!("{labels}#id2label");
+    assert!(run(&["--top", "1", "--labels", &within]).contains("3.000000       1  bird\n"));
     std::fs::write(&labels, r#"{"1": "bird"}"#).unwrap();
     assert!(run(&["--top", "1", "--labels", &labels]).contains("3.000000       1  bird\n"));
 }

@@ -2,11 +2,14 @@
 
 usage: oracles.py FOLDER
 
-Downloads the wheels that oracles.txt pins and takes the files out of them. A
+Downloads the wheels that oracles.txt pins and takes the files out of them, and
+lets the package that dump_cases.txt pins write the rest: see dump_cases.py. A
 folder that is complete already is left as it is.
 """
 
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,12 +18,31 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
+DATA = "onnx/backend/test/data/"
+
 # wheel prefix, path inside the wheel, folder
 PARTS = [
     ("magika-", "magika/models/standard_v3_3/", "models/magika"),
-    ("onnx-1.22.0-", "onnx/backend/test/data/node/", "onnx-1.22.0/node"),
-    ("onnx-1.22.0-", "onnx/backend/test/data/simple/", "onnx-1.22.0/simple"),
+    ("onnx-1.22.0-", DATA + "node/", "onnx-1.22.0/node"),
+    ("onnx-1.22.0-", DATA + "simple/", "onnx-1.22.0/simple"),
+    ("onnx-1.22.0-", DATA + "pytorch-operator/", "onnx-1.22.0/pytorch-operator"),
+    ("onnx-1.22.0-", DATA + "pytorch-converted/", "onnx-1.22.0/pytorch-converted"),
+    ("onnx-1.22.0-", DATA + "light/", "onnx-1.22.0/light"),
 ]
+
+# Files that lie flat in a wheel, and their places in a folder of cases.
+PLACES = [
+    (re.compile(r"light_(\w+)_output_(\d+)\.pb"), r"\1/test_data_set_0/output_\2.pb"),
+    (re.compile(r"light_(\w+)\.onnx"), r"\1/model.onnx"),
+]
+
+
+def place(name):
+    """Where a file of a wheel goes."""
+    for pattern, there in PLACES:
+        if found := pattern.fullmatch(name):
+            return found.expand(there)
+    return name
 
 
 def take(wheel, inside, out):
@@ -31,7 +53,7 @@ def take(wheel, inside, out):
             name = info.filename
             if info.is_dir() or not name.startswith(inside):
                 continue
-            target = (out / name[len(inside):]).resolve()
+            target = (out / place(name[len(inside):])).resolve()
             if not target.is_relative_to(out.resolve()):
                 raise SystemExit(f"{wheel.name}: {name} leaves its folder")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,25 +64,38 @@ def take(wheel, inside, out):
         raise SystemExit(f"{wheel.name} has nothing below {inside}")
 
 
+def complete(out, scratch):
+    """Lets the package write the cases that it only defines."""
+    library = pathlib.Path(scratch) / "library"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:",
+               "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--require-hashes",
+               "-r", str(HERE / "dump_cases.txt"), "--target", str(library)]
+    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, str(HERE / "dump_cases.py"), str(out)], check=True,
+                   env={**os.environ, "PYTHONPATH": str(library)})
+
+
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     out = pathlib.Path(sys.argv[1])
-    pins = (HERE / "oracles.txt").read_text() + repr(PARTS)
+    pins = [(HERE / name).read_text() for name in ("oracles.txt", "oracles.py", "dump_cases.txt", "dump_cases.py")]
+    pins = "".join(pins)
     stamp = out / "complete"
     if stamp.exists() and stamp.read_text() == pins:
         return
-    with tempfile.TemporaryDirectory() as wheels:
+    with tempfile.TemporaryDirectory() as scratch:
+        wheels = pathlib.Path(scratch) / "wheels"
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-                   "--ignore-requires-python", "--require-hashes", "-r", str(HERE / "oracles.txt"), "-d", wheels]
+                   "--ignore-requires-python", "--require-hashes", "-r", str(HERE / "oracles.txt"), "-d", str(wheels)]
         subprocess.run(command, check=True)
         for prefix, inside, folder in PARTS:
-            found = sorted(pathlib.Path(wheels).glob(prefix + "*.whl"))
+            found = sorted(wheels.glob(prefix + "*.whl"))
             if len(found) != 1:
                 raise SystemExit(f"expected one wheel {prefix}*.whl, found {len(found)}")
-            target = out / folder
-            shutil.rmtree(target, ignore_errors=True)
-            take(found[0], inside, target)
+            shutil.rmtree(out / folder, ignore_errors=True)
+            take(found[0], inside, out / folder)
+        complete(out, scratch)
     stamp.write_text(pins)
 
 

@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use oneir_cpu as _;
-use oneir_ir::{BinaryOp, Leaves, Place, Primitive, Spec, Value, lift};
-use oneir_runtime::{Evaluated, Runtime};
-use oneir_tensor::{DType, HostTensor, Layout};
+use oneir_ir::{BinaryOp, Cut, Place, Primitive, Spec, Value};
+use oneir_runtime::{Evaluated, Given, Runtime};
+use oneir_tensor::{DType, HostTensor};
 
 /// A chain of additions and transpositions: no two ops are equal, and some are
 /// views.
@@ -42,17 +42,18 @@ fn main() {
     let y = chain(&x, ops);
     time("record", ops, start);
     let start = Instant::now();
-    let lifted = lift(std::slice::from_ref(&x), std::slice::from_ref(&y), Leaves::Constants)
+    let lifted = Cut::new(std::slice::from_ref(&x), std::slice::from_ref(&y))
+        .lift()
         .unwrap_or_else(|e| panic!("a chain lifts: {e}"));
     time("lift", ops, start);
-    let layouts = [Layout::contiguous(&[4, 4])];
+    let given = vec![Given::rows(&[4, 4])];
     let start = Instant::now();
     let plan =
-        device.executable(&lifted.graph, &layouts, &[]).unwrap_or_else(|e| panic!("a chain plans: {e}"));
+        device.executable(&lifted.graph, given.clone()).unwrap_or_else(|e| panic!("a chain plans: {e}"));
     time("plan", ops, start);
     let start = Instant::now();
     let again =
-        device.executable(&lifted.graph, &layouts, &[]).unwrap_or_else(|e| panic!("a chain plans: {e}"));
+        device.executable(&lifted.graph, given.clone()).unwrap_or_else(|e| panic!("a chain plans: {e}"));
     time("plan_lookup", ops, start);
     black_box(again);
     // A shorter program on two sizes: no pass runs for the second (keys of
@@ -61,12 +62,12 @@ fn main() {
     for size in [4, 8] {
         let x = Value::placeholder(Spec::new(DType::F32, [size, size]));
         let y = chain(&x, short);
-        let lifted = lift(std::slice::from_ref(&x), &[y], Leaves::Constants)
-            .unwrap_or_else(|e| panic!("a chain lifts: {e}"));
+        let lifted =
+            Cut::new(std::slice::from_ref(&x), &[y]).lift().unwrap_or_else(|e| panic!("a chain lifts: {e}"));
         let hits = device.cache_counts().skeleton_hits;
         let start = Instant::now();
         let plan = device
-            .executable(&lifted.graph, &[Layout::contiguous(&[size, size])], &[])
+            .executable(&lifted.graph, vec![Given::rows(&[size, size])])
             .unwrap_or_else(|e| panic!("a chain plans: {e}"));
         if size == 8 {
             time("plan_other_size", short, start);

@@ -1,9 +1,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_ir::graph::TensorGraph;
-use oneir_ir::{Leaves, Place, Spec, Value, lift};
-use oneir_runtime::{Device, Evaluated, Executable, Profile};
-use oneir_tensor::Layout;
+use oneir_ir::{Cut, Place, Spec, Value};
+use oneir_runtime::{Device, Evaluated, Executable, Given, Profile};
 
 use crate::{Array, ArrayError};
 
@@ -21,7 +20,7 @@ pub struct Traced {
 #[derive(Debug)]
 struct Planned {
     device: Device,
-    layouts: Vec<Layout>,
+    given: Vec<Given>,
     executable: Arc<Executable>,
 }
 
@@ -36,7 +35,7 @@ impl Traced {
     /// The first failure among the outputs.
     pub fn new(inputs: &[Array], outputs: &[Array]) -> Result<Traced, ArrayError> {
         let all = |arrays: &[Array]| arrays.iter().map(|a| a.value().cloned()).collect::<Result<Vec<_>, _>>();
-        let lifted = lift(&all(inputs)?, &all(outputs)?, Leaves::Constants)?;
+        let lifted = Cut::new(&all(inputs)?, &all(outputs)?).lift()?;
         Ok(Traced {
             graph: lifted.graph,
             captured: lifted.leaves,
@@ -70,22 +69,21 @@ impl Traced {
     /// # Errors
     /// When an op has no kernel there.
     pub fn plan(&self, device: &Device) -> Result<(), ArrayError> {
-        let layouts: Vec<Layout> =
-            self.graph.inputs.iter().map(|&id| Layout::contiguous(&self.graph.tensor(id).shape)).collect();
-        self.executable(device, layouts)?;
+        let rows = |&id: &oneir_ir::graph::TensorId| Given::rows(&self.graph.tensor(id).shape);
+        self.executable(device, self.graph.inputs.iter().map(rows).collect())?;
         Ok(())
     }
 
-    fn executable(&self, device: &Device, layouts: Vec<Layout>) -> Result<Arc<Executable>, ArrayError> {
+    fn executable(&self, device: &Device, given: Vec<Given>) -> Result<Arc<Executable>, ArrayError> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = plans.iter().find(|p| p.device.is(device) && p.layouts == layouts) {
+        if let Some(found) = plans.iter().find(|p| p.device.is(device) && p.given == given) {
             return Ok(found.executable.clone());
         }
-        let executable = device.executable(&self.graph, &layouts, &[]).map_err(|e| e.at(&self.places))?;
+        let executable = device.executable(&self.graph, given.clone()).map_err(|e| e.at(&self.places))?;
         if plans.len() >= MAX_PLANS {
             plans.remove(0);
         }
-        plans.push(Planned { device: device.clone(), layouts, executable: executable.clone() });
+        plans.push(Planned { device: device.clone(), given, executable: executable.clone() });
         Ok(executable)
     }
 
@@ -114,8 +112,7 @@ impl Traced {
         for value in &self.captured {
             inputs.push(evaluated(device, value)?);
         }
-        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = self.executable(device, layouts)?;
+        let executable = self.executable(device, inputs.iter().map(Given::of).collect())?;
         let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
         let results = executable.run(device, &inputs, profile.as_deref_mut())?;
         if let Some(profile) = profile {

@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use oneir::passes::PASSES;
 
+use crate::conformance::{ConformanceArgs, WorkerArgs};
+
 /// Runs ONNX models, and shows what becomes of them
 ///
 /// `oneir run` alone shows that it works: a small model that comes with the
@@ -47,6 +49,17 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Runs cases in the layout of the standard's own tests
+    ///
+    /// A case is a folder with model.onnx and test_data_set_0/input_0.pb,
+    /// output_0.pb and so on. The exit code is 1 when a result is wrong or a
+    /// case takes its process down.
+    Conformance(ConformanceArgs),
+    /// Lists the ONNX operators that are there, with the versions at which each
+    /// changed
+    Operators,
+    #[command(hide = true)]
+    ConformanceWorker(WorkerArgs),
 }
 
 const RUN_EXAMPLES: &str = "\

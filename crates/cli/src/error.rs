@@ -7,6 +7,7 @@ use oneir::DType;
 use oneir::array::ArrayError;
 use oneir::io::IoError;
 use oneir::onnx::OnnxError;
+use oneir::onnx::conformance::ConformanceError;
 use oneir::runtime::RuntimeError;
 use oneir::tensor::TensorError;
 
@@ -25,8 +26,6 @@ pub(crate) enum CliError {
     NoModel,
     #[error("{from}: {problem}")]
     Labels { from: String, problem: String },
-    #[error("{}: cannot write the trace: {source}", path.display())]
-    Trace { path: PathBuf, source: io::Error },
     #[error("`--input {text}` does not say for which input it is")]
     Unnamed { text: String, takes: Vec<String> },
     #[error("{from} gives `{name}`, which the model does not take")]
@@ -83,6 +82,14 @@ pub(crate) enum CliError {
     UnknownShape { name: String, takes: Vec<String> },
     #[error("{model} has no graph to show: {reason}")]
     NoGraph { model: String, reason: String, assumed: Vec<String> },
+    #[error("{source}")]
+    Cases { source: Box<ConformanceError> },
+    #[error("cannot run cases in a process: {source}")]
+    Worker { source: io::Error },
+    #[error("cannot write {}: {source}", path.display())]
+    WriteFile { path: PathBuf, source: io::Error },
+    #[error("of {of} cases {wrong} are wrong and {crashed} crashed")]
+    Conformance { wrong: usize, crashed: usize, of: usize },
     #[error("cannot write to the standard output: {source}")]
     Stdout { source: io::Error },
 }

@@ -8,8 +8,7 @@ use oneir::ir::graph::{Class, Sym, TensorGraph};
 use oneir::ir::{Nature, Place, Spec};
 use oneir::onnx::{AttributeValue, Graph, Model, OnnxError, OnnxFile, Part, ValueInfo};
 use oneir::passes::{Options, PASSES, optimise_until};
-use oneir::runtime::{Home, Launch};
-use oneir::tensor::Layout;
+use oneir::runtime::{Given, Home, Launch};
 
 use crate::args::{GraphForm, InspectArgs, LIFTED};
 use crate::diagram::{Diagram, op_name};
@@ -229,9 +228,8 @@ fn trace_facts(traced: &TracedModel, device: &Device) -> TraceFacts {
 }
 
 fn plan_facts(lifted: &TensorGraph, device: &Device) -> Result<PlanFacts, String> {
-    let layouts: Vec<Layout> =
-        lifted.inputs.iter().map(|&id| Layout::contiguous(&lifted.tensor(id).shape)).collect();
-    let executable = device.executable(lifted, &layouts, &[]).map_err(|e| e.to_string())?;
+    let given = lifted.inputs.iter().map(|&id| Given::rows(&lifted.tensor(id).shape)).collect();
+    let executable = device.executable(lifted, given).map_err(|e| e.to_string())?;
     let plan = executable.plan();
     let kernels =
         |launches: &[Launch]| counted(launches.iter().map(|launch| launch.prepared.kernel.to_owned()));

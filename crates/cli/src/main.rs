@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod conformance;
 mod diagram;
 mod digits;
 mod dot;
@@ -12,6 +13,7 @@ mod inputs;
 mod inspect;
 mod literal;
 mod numbers;
+mod operators;
 mod progress;
 mod ranking;
 mod report;
@@ -42,6 +44,9 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Cli::command(), "oneir", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
+        Command::Conformance(args) => conformance::conformance(&args),
+        Command::Operators => operators::operators(),
+        Command::ConformanceWorker(args) => conformance::work(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

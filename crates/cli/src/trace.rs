@@ -12,7 +12,7 @@ use crate::inspect::place_text;
 /// Writes a trace that chrome://tracing and Perfetto show.
 pub(crate) fn write(path: &Path, model: &str, device: &str, profile: &Profile) -> Result<(), CliError> {
     let text = format!("{}\n", trace(model, device, profile));
-    std::fs::write(path, text).map_err(|source| CliError::Trace { path: path.into(), source })
+    std::fs::write(path, text).map_err(|source| CliError::WriteFile { path: path.into(), source })
 }
 
 fn trace(model: &str, device: &str, profile: &Profile) -> Value {

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use oneir_cpu::{CpuBackend, Kernels};
 use oneir_ir::fast::{Activation, FastOp, LayerNorm, Linear, RmsNorm, Softmax};
-use oneir_ir::{Leaves, Place, Primitive, Real, ReduceOp, UnaryOp, Value, lift};
-use oneir_runtime::{Device, DeviceOptions, Evaluated, Numerics};
+use oneir_ir::{Cut, Place, Primitive, Real, ReduceOp, UnaryOp, Value};
+use oneir_runtime::{Device, DeviceOptions, Evaluated, Given, Numerics};
 use oneir_tensor::{DType, HostTensor, Layout, Values};
 
 /// What a run moves or computes.
@@ -27,12 +27,12 @@ impl Bench {
         }
         let arguments: Vec<Value> = inputs.iter().map(|x| Value::placeholder(x.spec())).collect();
         let outputs = [record(&arguments)];
-        let lifted = match lift(&arguments, &outputs, Leaves::Constants) {
+        let lifted = match Cut::new(&arguments, &outputs).lift() {
             Ok(lifted) => lifted,
             Err(why) => return println!("{name}: {why}"),
         };
-        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = match self.device.executable(&lifted.graph, &layouts, &[]) {
+        let given = inputs.iter().map(Given::of).collect();
+        let executable = match self.device.executable(&lifted.graph, given) {
             Ok(executable) => executable,
             Err(why) => return println!("{name}: {why}"),
         };

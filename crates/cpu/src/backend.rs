@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use oneir_runtime::{Backend, Bound, KernelTable, Memory, RuntimeError, Work};
+use oneir_runtime::{Backend, Bound, Event, KernelTable, Memory, RuntimeError, Stream, Work};
 use oneir_tensor::Buffer;
 use smallvec::SmallVec;
 
@@ -99,23 +99,23 @@ impl Backend for CpuBackend {
         }
     }
 
-    fn adopt(&self, buffer: &Buffer) -> Result<Arc<dyn Memory>, RuntimeError> {
+    fn adopt(&self, stream: Stream, buffer: &Buffer) -> Result<(Arc<dyn Memory>, Event), RuntimeError> {
         // Kernels read whole elements: bytes that do not begin at a multiple
         // of the widest are copied to where they do.
         if (buffer.bytes().as_ptr() as usize).is_multiple_of(16) {
-            return Ok(Arc::new(CpuMemory::adopt(buffer)));
+            return Ok((Arc::new(CpuMemory::adopt(buffer)), Event::passed()));
         }
         let memory = self.allocate(buffer.len())?;
-        self.upload(&Bound { memory: memory.clone(), offset: 0 }, buffer.bytes())?;
-        Ok(memory)
+        let ready = self.upload(stream, &Bound { memory: memory.clone(), offset: 0 }, buffer.bytes())?;
+        Ok((memory, ready))
     }
 
-    fn upload(&self, to: &Bound, bytes: &[u8]) -> Result<(), RuntimeError> {
+    fn upload(&self, _stream: Stream, to: &Bound, bytes: &[u8]) -> Result<Event, RuntimeError> {
         let start = self.target(to, bytes.len())?;
         // SAFETY: `target` checked the range, and `bytes` is borrowed from
         // elsewhere: a block is never lent out while it can be written.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) }
-        Ok(())
+        Ok(Event::passed())
     }
 
     fn download(&self, from: &Bound, len: usize) -> Result<Buffer, RuntimeError> {
@@ -140,14 +140,14 @@ impl Backend for CpuBackend {
         Ok(Some(Buffer::foreign(Arc::new(Shared(memory.clone())))))
     }
 
-    fn fill(&self, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError> {
+    fn fill(&self, _stream: Stream, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError> {
         let start = self.target(to, len)?;
         // SAFETY: `target` checked the range.
         unsafe { std::ptr::write_bytes(start, byte, len) }
         Ok(())
     }
 
-    fn submit(&self, mut work: Work<'_>) -> Result<(), RuntimeError> {
+    fn submit(&self, mut work: Work<'_>) -> Result<Event, RuntimeError> {
         // Addresses cross into the pool as integers.
         let mut places: Vec<usize> = Vec::with_capacity(work.buffers.len());
         for bound in work.buffers {
@@ -181,9 +181,10 @@ impl Backend for CpuBackend {
                 self.threads.install(|| run(launch))?;
                 after(at);
             }
-            return Ok(());
+            return Ok(Event::passed());
         }
-        self.threads.install(|| work.launches.iter().try_for_each(run))
+        self.threads.install(|| work.launches.iter().try_for_each(run))?;
+        Ok(Event::passed())
     }
 
     fn synchronise(&self) -> Result<(), RuntimeError> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use oneir_cpu::{CpuBackend, Kernels};
 use oneir_ir::primitive::{Case, Expected};
 use oneir_ir::verify::Tolerance;
-use oneir_ir::{Leaves, Nature, Place, Primitive, Spec, Value, lift};
-use oneir_runtime::{Device, DeviceOptions, Evaluated, Numerics};
+use oneir_ir::{Cut, Nature, Place, Primitive, Spec, Value};
+use oneir_runtime::{Device, DeviceOptions, Evaluated, Given, Numerics};
 use oneir_tensor::{DType, HostTensor, Layout};
 
 #[path = "parity/contractions.rs"]
@@ -121,9 +121,8 @@ pub(crate) fn run_values(
     outputs: &[Value],
     inputs: &[Evaluated],
 ) -> (Vec<HostTensor>, Vec<&'static str>) {
-    let lifted = lift(arguments, outputs, Leaves::Constants).unwrap();
-    let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-    let executable = device.executable(&lifted.graph, &layouts, &[]).unwrap();
+    let lifted = Cut::new(arguments, outputs).lift().unwrap();
+    let executable = device.executable(&lifted.graph, inputs.iter().map(Given::of).collect()).unwrap();
     let plan = executable.plan();
     let kernels = plan.launches.iter().chain(&plan.prologue).map(|l| l.prepared.kernel).collect();
     let results = executable.run(device, inputs, None).unwrap();

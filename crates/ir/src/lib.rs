@@ -1,17 +1,17 @@
 //! The one graph IR: primitives, recorded nodes, and the tensor graph.
 //!
 //! A front end records [`Primitive`]s as [`Node`]s through [`Value`]s, which
-//! are checked as they are recorded. [`lift()`] turns recorded nodes into a
+//! are checked as they are recorded. [`Cut::lift`] turns recorded nodes into a
 //! [`graph::TensorGraph`], the only form that passes, planners and back ends see.
 //! [`mod@reference`] computes either, slowly and carefully.
 //!
 //! ```
-//! use oneir_ir::{Leaves, Spec, Value, lift, reference};
+//! use oneir_ir::{Cut, Spec, Value, reference};
 //! use oneir_tensor::{DType, HostTensor};
 //!
 //! let x = Value::placeholder(Spec::new(DType::F32, [3]));
 //! let y = x.multiply(&x)?.add(&x)?;
-//! let lifted = lift(&[x], &[y], Leaves::Constants)?;
+//! let lifted = Cut::new(&[x], &[y]).lift()?;
 //! let input = HostTensor::from_slice(&[3], &[1f32, 2.0, 3.0])?;
 //! let results = reference::run(&lifted.graph, &[input])?;
 //! assert_eq!(results[0].to_vec::<f32>()?, [2.0, 6.0, 12.0]);
@@ -34,7 +34,7 @@ pub mod verify;
 
 pub use attr::Real;
 pub use invalid::Invalid;
-pub use lift::{Leaves, Lifted, lift};
+pub use lift::{Cut, Leaves, Lifted};
 pub use node::{Node, Payload, Place, Source, State, Value};
 pub use primitive::{EvalError, Nature, Primitive, ReduceOp};
 pub use scalar::{BinaryOp, UnaryOp};

@@ -34,43 +34,62 @@ pub struct Lifted {
     pub sole: Vec<bool>,
 }
 
-/// Lifts what `outputs` need to a graph whose first inputs are the
-/// placeholders `inputs`, and whose further inputs are the computed values met.
-///
-/// # Errors
-/// When a definition does not record, or a placeholder is not among `inputs`.
-pub fn lift(inputs: &[Value], outputs: &[Value], leaves: Leaves) -> Result<Lifted, GraphError> {
-    let mut lifter = Lifter {
-        graph: TensorGraph::default(),
-        ids: FxHashMap::default(),
-        scattered: FxHashMap::default(),
-        numbers: FxHashMap::default(),
-        places: Vec::new(),
-        leaves: Vec::new(),
-        policy: leaves,
-        met: Vec::new(),
-        met_at: FxHashMap::default(),
-    };
-    for input in inputs {
-        let spec = input.spec();
-        let id = lifter.graph.push_tensor(Tensor::input(spec.dtype, spec.shape.clone()));
-        lifter.graph.inputs.push(id);
-        lifter.ids.insert(input.node_key(), id);
+/// What is cut out of a program: the work between some of its values.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut<'a> {
+    /// The placeholders that become the graph's first inputs.
+    pub inputs: &'a [Value],
+    /// The values that the graph computes.
+    pub outputs: &'a [Value],
+    /// What becomes of computed values on the way: they are further inputs.
+    pub leaves: Leaves,
+}
+
+impl<'a> Cut<'a> {
+    /// A function of `inputs`, whose captured values are constants.
+    pub fn new(inputs: &'a [Value], outputs: &'a [Value]) -> Cut<'a> {
+        Cut { inputs, outputs, leaves: Leaves::Constants }
     }
-    lifter.walk(outputs)?;
-    for output in outputs {
-        let id = lifter.id(output);
-        lifter.graph.outputs.push(id);
-        lifter.graph.tensors[id.at()].observed = true;
+
+    /// The graph of what the outputs need.
+    ///
+    /// # Errors
+    /// When a definition does not record, or a placeholder is not among the
+    /// inputs.
+    pub fn lift(self) -> Result<Lifted, GraphError> {
+        let Cut { inputs, outputs, leaves } = self;
+        let mut lifter = Lifter {
+            graph: TensorGraph::default(),
+            ids: FxHashMap::default(),
+            scattered: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            places: Vec::new(),
+            leaves: Vec::new(),
+            policy: leaves,
+            met: Vec::new(),
+            met_at: FxHashMap::default(),
+        };
+        for input in inputs {
+            let spec = input.spec();
+            let id = lifter.graph.push_tensor(Tensor::input(spec.dtype, spec.shape.clone()));
+            lifter.graph.inputs.push(id);
+            lifter.ids.insert(input.node_key(), id);
+        }
+        lifter.walk(outputs)?;
+        for output in outputs {
+            let id = lifter.id(output);
+            lifter.graph.outputs.push(id);
+            lifter.graph.tensors[id.at()].observed = true;
+        }
+        let (held, sole) = lifter.owners(outputs);
+        for value in &held {
+            let id = lifter.id(value);
+            lifter.graph.outputs.push(id);
+            lifter.graph.tensors[id.at()].observed = true;
+        }
+        lifter.graph.lifted = lifter.places.len() as u32;
+        Ok(Lifted { graph: lifter.graph, leaves: lifter.leaves, places: lifter.places, held, sole })
     }
-    let (held, sole) = lifter.owners(outputs);
-    for value in &held {
-        let id = lifter.id(value);
-        lifter.graph.outputs.push(id);
-        lifter.graph.tensors[id.at()].observed = true;
-    }
-    lifter.graph.lifted = lifter.places.len() as u32;
-    Ok(Lifted { graph: lifter.graph, leaves: lifter.leaves, places: lifter.places, held, sole })
 }
 
 /// Constants of at most this many elements are part of a program even in eager
@@ -319,7 +338,7 @@ pub(crate) fn define(
     };
     let arguments: Vec<Value> = operands.iter().map(|o| Value::placeholder(graph.operand_spec(o))).collect();
     let outputs = fast.definition(&arguments).map_err(inference)?;
-    let inner = lift(&arguments, &outputs, Leaves::Constants)?;
+    let inner = Cut::new(&arguments, &outputs).lift()?;
     // The definition's tensors join this graph under new numbers.
     let mut map: Vec<Option<TensorId>> = vec![None; inner.graph.tensors.len()];
     for (&output, &result) in inner.graph.outputs.iter().zip(results.unwrap_or_default()) {

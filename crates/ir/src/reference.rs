@@ -9,7 +9,7 @@ use crate::graph::{
     Class, Dst, GraphError, Op, Operand, Role, RowSel, Span, Sym, TensorGraph, TensorId, WriteResult,
 };
 use crate::primitive::EvalError;
-use crate::{Leaves, Place, Real, Spec, Value, lift};
+use crate::{Cut, Place, Real, Spec, Value};
 
 /// Runs a graph on one value per graph input and gives one value per output.
 ///
@@ -242,7 +242,7 @@ pub(crate) fn definition(op: &FastOp, inputs: &[HostTensor]) -> Result<Vec<HostT
     let arguments: Vec<Value> =
         inputs.iter().map(|x| Value::placeholder(Spec::new(x.dtype(), Shape::clone(x.shape())))).collect();
     let outputs = op.definition(&arguments)?;
-    let lifted = lift(&arguments, &outputs, Leaves::Constants).map_err(Box::new)?;
+    let lifted = Cut::new(&arguments, &outputs).lift().map_err(Box::new)?;
     Ok(run(&lifted.graph, inputs).map_err(Box::new)?)
 }
 
@@ -255,7 +255,7 @@ pub fn fold(value: &Value) -> Result<Option<HostTensor>, GraphError> {
     if let Some(constant) = value.as_constant() {
         return Ok(Some(constant.clone()));
     }
-    let lifted = match lift(&[], std::slice::from_ref(value), Leaves::Constants) {
+    let lifted = match Cut::new(&[], std::slice::from_ref(value)).lift() {
         Ok(lifted) if lifted.leaves.is_empty() => lifted,
         Ok(_) | Err(GraphError::Interface { .. }) => return Ok(None),
         Err(other) => return Err(other),

@@ -2,7 +2,7 @@
 
 use oneir_ir::primitive::{Case, Expected, Primitive};
 use oneir_ir::text::Cursor;
-use oneir_ir::{Leaves, Place, Spec, Value, lift, reference};
+use oneir_ir::{Cut, Place, Spec, Value, reference};
 use oneir_tensor::{HostTensor, Values};
 
 fn close(found: &HostTensor, expected: &HostTensor, what: &str) {
@@ -82,7 +82,7 @@ fn lifted_graphs_give_what_primitives_give() {
         let arguments: Vec<Value> = inputs.iter().map(|x| Value::placeholder(spec(x))).collect();
         let refs: Vec<&Value> = arguments.iter().collect();
         let outputs = Value::record_all(primitive.clone(), &refs, Place::Internal).unwrap();
-        let lifted = lift(&arguments, &outputs, Leaves::Constants).unwrap();
+        let lifted = Cut::new(&arguments, &outputs).lift().unwrap();
         let found = reference::run(&lifted.graph, &inputs).unwrap_or_else(|e| panic!("{what}: {e}"));
         for (f, e) in found.iter().zip(&primitive.evaluate(&inputs).unwrap()) {
             close(f, e, &what);

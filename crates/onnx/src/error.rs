@@ -101,6 +101,14 @@ pub enum OnnxError {
         /// What made the value dynamic.
         origin: String,
     },
+    /// A loop runs on the host: it has more steps than are traced at once.
+    #[error("{place} runs more than {limit} nodes in all: it loops on the host")]
+    LongLoop {
+        /// The loop.
+        place: Arc<Place>,
+        /// The most nodes that are traced.
+        limit: u64,
+    },
     /// What the caller gives does not fit what the model takes.
     #[error("input `{name}` must be {expected}, found {found}")]
     Input {

@@ -15,10 +15,13 @@
 //! ```
 
 mod call;
+pub mod conformance;
+mod control;
 mod error;
 mod file;
 mod model;
 mod ops;
+mod parts;
 mod program;
 pub mod proto;
 mod term;
@@ -29,6 +32,7 @@ pub use file::{
     AttributeKind, AttributeValue, Attributes, Dim, ElemType, Function, Graph, NodeDef, OnnxFile, Opsets,
     Producer, TensorData, TensorType, ValueInfo, ValueType,
 };
-pub use model::{Model, Part};
+pub use model::Model;
 pub use ops::operators;
+pub use parts::Part;
 pub use term::{Strings, Term};

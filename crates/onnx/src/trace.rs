@@ -6,11 +6,12 @@ use std::sync::Arc;
 use oneir_array::{Array, HostTensor};
 use oneir_ir::{Source, State, Value, reference};
 
-use crate::call::{Call, Looking};
+use crate::call::{Call, Looking, Results};
+use crate::control::{Entered, HostLoop, Site, stacked};
 use crate::error::OnnxError;
-use crate::file::{Graph, NodeDef, TensorData};
-use crate::ops;
-use crate::program::Step;
+use crate::file::{Graph, OnnxFile, Opsets, TensorData};
+use crate::ops::{self, Row, Run};
+use crate::program::{NodeStep, Pending, Step};
 use crate::term::{Strings, Term};
 
 /// Results of at most this many elements that follow from known values alone
@@ -20,33 +21,41 @@ const FOLD_LIMIT: usize = 4096;
 /// The values by name that a trace has so far.
 pub(crate) type Environment = HashMap<String, Term>;
 
-/// Where a trace stopped: a node had to look at a value that only a run knows.
-pub(crate) struct Stop {
-    /// The node's place in the graph.
-    pub(crate) node: usize,
+/// Where a trace stopped: something is to be found out on the host.
+pub(crate) enum Stop {
+    /// A node has to look at a value that only a run knows.
+    Read(Stopped),
+    /// A loop is to run.
+    Loop(Box<HostLoop>),
+}
+
+/// A value that must be read.
+pub(crate) struct Stopped {
     /// The value's name.
     pub(crate) input: String,
     /// The whole error, for reports.
     pub(crate) why: OnnxError,
 }
 
-/// Refuses a program with operators that are not there, naming all of them.
-pub(crate) fn check_operators(steps: &[Step]) -> Result<(), OnnxError> {
+/// Refuses a model with operators that are not there, naming all of them.
+pub(crate) fn check_operators(file: &OnnxFile) -> Result<(), OnnxError> {
     let mut missing = std::collections::BTreeSet::new();
-    let mut check = |node: &NodeDef, version: i64| {
-        if ops::find(&node.domain, &node.op_type, version).is_none() {
-            missing.insert(format!("{} (version {version})", node.operator()));
-        }
-    };
-    let mut graphs: Vec<&Graph> = Vec::new();
-    for step in steps {
-        check(&step.node, step.version);
-        graphs.extend(step.node.attributes.all_graphs().map(AsRef::as_ref));
-        while let Some(graph) = graphs.pop() {
-            for node in &graph.nodes {
-                check(node, step.version);
-                graphs.extend(node.attributes.all_graphs().map(AsRef::as_ref));
+    let mut graphs: Vec<(&Graph, &Opsets)> = vec![(&file.graph, &file.opsets)];
+    // Each body once, however often it is called.
+    let mut called = std::collections::HashSet::new();
+    while let Some((graph, opsets)) = graphs.pop() {
+        for node in &graph.nodes {
+            if let Some(function) = file.function(node) {
+                if called.insert(std::ptr::from_ref(function)) {
+                    graphs.push((&function.body, &function.opsets));
+                }
+            } else {
+                let version = opsets.version(&node.domain).unwrap_or(1);
+                if ops::find(&node.domain, &node.op_type, version).is_none() {
+                    missing.insert(format!("{} (version {version})", node.operator()));
+                }
             }
+            graphs.extend(node.attributes.all_graphs().map(|graph| (&**graph, opsets)));
         }
     }
     if missing.is_empty() {
@@ -64,27 +73,39 @@ pub(crate) fn stored(data: &TensorData) -> Result<Term, OnnxError> {
     Ok(Term::Host(data.to_host()?))
 }
 
-/// Runs the steps of a program from `start` on, until one must look at a
-/// value that only a run knows.
+/// Does what is pending, until something must be found out on the host.
 pub(crate) fn nodes(
-    steps: &[Step],
+    file: &Arc<OnnxFile>,
+    pending: &mut Pending,
     environment: &mut Environment,
-    start: usize,
     looking: &Looking,
 ) -> Result<Option<Stop>, OnnxError> {
-    for (at, step) in steps.iter().enumerate().skip(start) {
-        let node = &step.node;
-        match run(step, environment, looking) {
-            Ok(results) => {
-                for (name, term) in node.outputs.iter().zip(results) {
-                    if !name.is_empty() {
-                        environment.insert(name.clone(), term);
+    while let Some(step) = pending.next() {
+        let found = match &*step {
+            Step::Node(node) => {
+                let row = row_of(node)?;
+                match row.run {
+                    Run::Node(run) => plain(row, run, node, pending, environment, looking),
+                    Run::Control(control) => {
+                        Site { file, pending, environment, looking }.begin(control, node)
                     }
                 }
             }
+            Step::Next(iteration) => {
+                pending.done();
+                Site { file, pending, environment, looking }.next(iteration)
+            }
+            other => {
+                pending.done();
+                bind(other, environment, looking).map(|()| Entered::Going)
+            }
+        };
+        match found {
+            Ok(Entered::Going) => {}
+            Ok(Entered::OnHost(work)) => return Ok(Some(Stop::Loop(Box::new(work)))),
             Err(OnnxError::UnknownValue { place, input, origin }) => {
                 let why = OnnxError::UnknownValue { place, input: input.clone(), origin };
-                return Ok(Some(Stop { node: at, input, why }));
+                return Ok(Some(Stop::Read(Stopped { input, why })));
             }
             Err(other) => return Err(other),
         }
@@ -92,21 +113,83 @@ pub(crate) fn nodes(
     Ok(None)
 }
 
-fn run(step: &Step, environment: &Environment, looking: &Looking) -> Result<Vec<Term>, OnnxError> {
-    let Step { node, version } = step;
-    let version = *version;
-    let Some(operator) = ops::find(&node.domain, &node.op_type, version) else {
-        return Err(OnnxError::MissingOperators {
-            operators: vec![format!("{} (version {version})", node.operator())],
-        });
+/// Gives values further names, alone or together.
+fn bind(step: &Step, environment: &mut Environment, looking: &Looking) -> Result<(), OnnxError> {
+    let never =
+        |name: &String| OnnxError::Inputs { expected: vec![], problem: format!("`{name}` was never made") };
+    let find =
+        |environment: &Environment, name: &String| environment.get(name).cloned().ok_or_else(|| never(name));
+    let lists = |environment: &Environment, from: &[Vec<String>]| {
+        let each = |names: &Vec<String>| names.iter().map(|name| find(environment, name)).collect();
+        from.iter().map(each).collect::<Result<Vec<Vec<Term>>, _>>()
     };
+    let (terms, to) = match step {
+        Step::Bind { from, to } => {
+            let terms = from.iter().map(|name| find(environment, name)).collect::<Result<Vec<_>, _>>()?;
+            (terms, to)
+        }
+        Step::Collect { from, to } => {
+            (lists(environment, from)?.into_iter().map(Term::Sequence).collect(), to)
+        }
+        Step::Stack { node, from, to } => {
+            let call = Call { node: &node.node, version: node.version, inputs: Vec::new(), looking };
+            let graph = node.node.attributes.graph("body")?;
+            let all = lists(environment, from)?.into_iter().zip(&graph.outputs);
+            let joined = all.map(|(items, info)| stacked(&call, &items, 0, info));
+            (joined.collect::<Result<Vec<_>, _>>()?, to)
+        }
+        Step::Node(_) | Step::Next(_) => return Ok(()),
+    };
+    for (name, term) in to.iter().zip(terms) {
+        if !name.is_empty() {
+            environment.insert(name.clone(), term);
+        }
+    }
+    Ok(())
+}
+
+fn row_of(step: &NodeStep) -> Result<&'static Row, OnnxError> {
+    let NodeStep { node, version, .. } = step;
+    ops::find(&node.domain, &node.op_type, *version).ok_or_else(|| OnnxError::MissingOperators {
+        operators: vec![format!("{} (version {version})", node.operator())],
+    })
+}
+
+/// Runs a node as array calls; what it makes joins the environment.
+fn plain(
+    row: &Row,
+    run: fn(&Call<'_>) -> Results,
+    step: &NodeStep,
+    pending: &mut Pending,
+    environment: &mut Environment,
+    looking: &Looking,
+) -> Result<Entered, OnnxError> {
+    let results = results(row, run, step, environment, looking)?;
+    for (name, term) in step.node.outputs.iter().zip(results) {
+        if !name.is_empty() {
+            environment.insert(name.clone(), term);
+        }
+    }
+    pending.done();
+    Ok(Entered::Going)
+}
+
+fn results(
+    row: &Row,
+    run: fn(&Call<'_>) -> Results,
+    step: &NodeStep,
+    environment: &Environment,
+    looking: &Looking,
+) -> Results {
+    let NodeStep { node, version, .. } = step;
+    let version = *version;
     let inputs: Vec<Option<Term>> = node.inputs.iter().map(|name| environment.get(name).cloned()).collect();
     let known = inputs.iter().flatten().all(Term::is_static);
     let call = Call { node, version, inputs, looking };
-    if operator.moves && call.inputs.iter().flatten().any(|term| matches!(term, Term::Strings(_))) {
-        return moved(operator, call);
+    if row.moves && call.inputs.iter().flatten().any(|term| matches!(term, Term::Strings(_))) {
+        return moved(run, call);
     }
-    let mut results = (operator.run)(&call)?;
+    let mut results = run(&call)?;
     let label: Arc<str> = node.place().to_string().into();
     for term in &mut results {
         term.arrays_mut(&mut |array| label_new(array, &label));
@@ -126,7 +209,7 @@ fn run(step: &Step, environment: &Environment, looking: &Looking) -> Result<Vec<
 /// An operator that moves or compares elements, on strings: it is given a
 /// number for each string, equal ones for equal strings, and what it moves is
 /// read back.
-fn moved(operator: &ops::Row, mut call: Call<'_>) -> Result<Vec<Term>, OnnxError> {
+fn moved(run: fn(&Call<'_>) -> Results, mut call: Call<'_>) -> Result<Vec<Term>, OnnxError> {
     let mut numbers: HashMap<Vec<u8>, u64> = HashMap::new();
     let mut strings: Vec<Vec<u8>> = vec![Vec::new()];
     numbers.insert(Vec::new(), 0);
@@ -149,7 +232,7 @@ fn moved(operator: &ops::Row, mut call: Call<'_>) -> Result<Vec<Term>, OnnxError
         };
         call.inputs[i] = Some(Term::Host(term));
     }
-    let results = (operator.run)(&call)?;
+    let results = run(&call)?;
     let mut back = Vec::with_capacity(results.len());
     for term in results {
         let host = match &term {

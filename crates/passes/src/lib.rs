@@ -6,13 +6,13 @@
 //! have the same answers.
 //!
 //! ```
-//! use oneir_ir::{Leaves, Spec, Value, lift};
+//! use oneir_ir::{Cut, Spec, Value};
 //! use oneir_passes::{Options, optimise};
 //! use oneir_tensor::DType;
 //!
 //! let x = Value::placeholder(Spec::new(DType::F32, [4]));
 //! let y = x.multiply(&x.filled_like(1.0)?)?.add(&x)?.multiply(&x)?;
-//! let lifted = lift(&[x], &[y], Leaves::Constants)?;
+//! let lifted = Cut::new(&[x], &[y]).lift()?;
 //! let (graph, _) = optimise(lifted.graph, &Options::default())?;
 //! assert_eq!(graph.ops.len(), 1, "the factor 1 goes away, the rest is one region");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

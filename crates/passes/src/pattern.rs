@@ -2,7 +2,7 @@
 
 use oneir_ir::fast::{FastOp, Probe};
 use oneir_ir::graph::{Class, Dst, Op, Operand, Role, Sym, TensorGraph, TensorId};
-use oneir_ir::{Leaves, Place, Primitive, Spec, Value, lift};
+use oneir_ir::{Cut, Place, Primitive, Spec, Value};
 use oneir_tensor::Layout;
 use rustc_hash::FxHashMap;
 
@@ -67,7 +67,7 @@ impl Patterns {
 
 impl Pattern {
     fn new(inputs: &[Value], output: &Value) -> Option<Pattern> {
-        let lifted = lift(inputs, std::slice::from_ref(output), Leaves::Constants).ok()?;
+        let lifted = Cut::new(inputs, std::slice::from_ref(output)).lift().ok()?;
         let (graph, _) = crate::pipeline::normalise(lifted.graph).ok()?;
         let mut producer = vec![None; graph.tensors.len()];
         for (at, op) in graph.ops.iter().enumerate() {

@@ -145,3 +145,93 @@ fn run(draft: &mut Draft, pass: &str) -> Result<Vec<(u32, Decision)>, GraphError
     }
     Ok(decisions)
 }
+
+#[cfg(test)]
+mod tests {
+    use oneir_ir::graph::{Class, OpId, Region, RegionStep, StepArg, Sym};
+    use oneir_ir::{BinaryOp, Cut, Place, Primitive, ReduceOp, Spec, UnaryOp, Value, verify};
+    use oneir_tensor::DType;
+
+    use super::*;
+    use crate::draft::{Fusion, Read, Take};
+    use oneir_ir::primitive::StepOp;
+
+    const EXP: Primitive = Primitive::Unary(UnaryOp::Exp);
+    const TANH: Primitive = Primitive::Unary(UnaryOp::Tanh);
+    const SUBTRACT: Primitive = Primitive::Binary(BinaryOp::Subtract);
+
+    /// `sum((exp(x) - y)ᵀ, 0) + sum(tanh(x), 1)`, as six slots.
+    fn lifted() -> TensorGraph {
+        let [x, y] = [(); 2].map(|()| Value::placeholder(Spec::new(DType::F32, [3, 3])));
+        let unary = |op, x: &Value| Value::record(Primitive::Unary(op), &[x], Place::Internal).unwrap();
+        let turned = unary(UnaryOp::Exp, &x)
+            .binary(BinaryOp::Subtract, &y)
+            .and_then(|difference| difference.transpose(&[1, 0]))
+            .unwrap();
+        let rows = turned.reduce(ReduceOp::Sum, &[0]).unwrap();
+        let columns = unary(UnaryOp::Tanh, &x).reduce(ReduceOp::Sum, &[1]).unwrap();
+        let sum = rows.add(&columns.transpose(&[1, 0]).unwrap()).unwrap();
+        Cut::new(&[x, y], &[sum]).lift().unwrap().graph
+    }
+
+    /// What the verifiers say of a pass that decides so.
+    fn verdict(wrong: impl FnOnce(&mut Draft, &dyn Fn(Primitive) -> usize)) -> Result<(), GraphError> {
+        let before = lifted();
+        let slot = |p: Primitive| before.ops.iter().position(|op| op.sym == Sym::Prim(p.clone())).unwrap();
+        let mut draft = Draft::new(before.clone());
+        wrong(&mut draft, &slot);
+        for slot in 0..draft.slots.len() {
+            draft.resolve(slot);
+        }
+        let after = draft.finish();
+        verify::graph(&after).and_then(|()| verify::numeric(&before, &after, 7))
+    }
+
+    #[test]
+    fn passes_that_decide_wrongly_are_caught() {
+        assert_eq!(verdict(|_, _| ()), Ok(()), "a pass that does nothing is right");
+        // A simplification that takes `a - b` for `b`.
+        let wrong = verdict(|draft, slot| {
+            draft.apply(slot(SUBTRACT), &Decision::Same(1, Default::default())).unwrap().unwrap();
+        });
+        assert!(wrong.is_err());
+        // One that forgets which operand is subtracted.
+        let wrong = verdict(|draft, slot| {
+            let turned = Decision::Replace(SUBTRACT, [1, 0].into_iter().collect(), Default::default());
+            draft.apply(slot(SUBTRACT), &turned).unwrap().unwrap();
+        });
+        assert!(wrong.is_err());
+        // Dead code elimination of what is read.
+        let wrong = verdict(|draft, slot| {
+            draft.apply(slot(TANH), &Decision::Drop).unwrap().unwrap();
+        });
+        assert!(wrong.is_err());
+        // A pass that loses what it merged from its accounts.
+        let wrong = verdict(|draft, slot| {
+            draft.slots[slot(EXP)].as_mut().unwrap().covers.clear();
+        });
+        assert!(wrong.is_err());
+        // A pass that counts an op twice.
+        let wrong = verdict(|draft, _| draft.graph.folded.push(OpId(0)));
+        assert!(wrong.is_err());
+        // A fusion into a region that says something else than its parts.
+        let wrong = verdict(|draft, slot| {
+            let (exp, subtract) = (slot(EXP) as u32, slot(SUBTRACT) as u32);
+            let read = |part, operand| Read { part, operand, take: Take::AsIs };
+            let step = |op, args: &[StepArg]| RegionStep { op, args: args.to_vec() };
+            let steps = vec![
+                step(StepOp::Unary(UnaryOp::Exp), &[StepArg::Input(0)]),
+                step(StepOp::Binary(BinaryOp::Add), &[StepArg::Step(0), StepArg::Input(1)]),
+            ];
+            let fusion = Fusion {
+                class: Class::Region(Region { inputs: 2, steps, outputs: vec![1] }),
+                parts: vec![exp, subtract],
+                reads: vec![read(exp, 0), read(subtract, 1)],
+                writes: vec![subtract],
+                told_by: Default::default(),
+            };
+            draft.apply(subtract as usize, &Decision::Fuse(Box::new(fusion))).unwrap().unwrap();
+        });
+        assert!(wrong.is_err());
+    }
+}

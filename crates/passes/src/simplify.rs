@@ -23,9 +23,6 @@ fn decide_op(draft: &mut Draft, op: &Op) -> Option<Decision> {
     if let Some(k) = same_as_operand(draft, primitive, op) {
         return Some(Decision::Same(k, evidence(draft, primitive, op)));
     }
-    if let Some(replacement) = cheaper(draft, primitive, op) {
-        return Some(replacement);
-    }
     let pure = primitive.nature().is_pure() && primitive.nature() != Nature::DataSized;
     let known = !op.operands.is_empty()
         && op.operands.iter().all(|o| matches!(draft.graph.tensor(o.tensor).storage, Storage::Values(_)));
@@ -36,7 +33,7 @@ fn decide_op(draft: &mut Draft, op: &Op) -> Option<Decision> {
     {
         return Some(Decision::Fold);
     }
-    None
+    cheaper(draft, primitive, op)
 }
 
 /// The number that a tensor is everywhere, if the graph holds it.

@@ -11,7 +11,7 @@ pub(crate) struct Arena {
 }
 
 /// Every buffer begins at a multiple of this.
-const ALIGNMENT: usize = 64;
+pub(crate) const ALIGNMENT: usize = 64;
 
 pub(crate) fn aligned(bytes: usize) -> usize {
     bytes.div_ceil(ALIGNMENT) * ALIGNMENT

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oneir_tensor::Buffer;
 
-use crate::{KernelTable, Launch, RuntimeError};
+use crate::{Event, KernelTable, Launch, RuntimeError, Stream};
 
 /// Memory of a device. Only its back end can look inside.
 pub trait Memory: Send + Sync + fmt::Debug {
@@ -19,6 +19,12 @@ pub trait Memory: Send + Sync + fmt::Debug {
     /// Whether kernels may write it: memory adopted from the host they may not.
     fn writable(&self) -> bool {
         true
+    }
+
+    /// The largest power of two, as far as the back end's kernels look at it,
+    /// that the memory's address is a multiple of: a plan's alignment class.
+    fn alignment(&self) -> usize {
+        1
     }
 
     /// For the back end that made it.
@@ -42,6 +48,11 @@ pub struct Work<'a> {
     pub buffers: &'a [Bound],
     /// Where kernels may keep what they need while they run.
     pub scratch: Option<&'a Bound>,
+    /// The queue that runs them.
+    pub stream: Stream,
+    /// What they wait for beside the work before them on the stream. Where one
+    /// of these failed, the launches do not run and fail for the same reason.
+    pub waits: &'a [Event],
     /// Called after each launch with its number, when its time is wanted: the
     /// back end waits for the launch first.
     pub after: Option<&'a mut dyn FnMut(usize)>,
@@ -50,15 +61,15 @@ pub struct Work<'a> {
 /// Launches recorded once, to be run again over the same buffers without
 /// deciding anything.
 pub trait Captured: Send + Sync {
-    /// Runs them.
-    fn replay(&self) -> Result<(), RuntimeError>;
+    /// Runs them on the stream that they were recorded for, after the events.
+    fn replay(&self, waits: &[Event]) -> Result<Event, RuntimeError>;
 }
 
-/// A device driver: memory, a queue, and kernels.
+/// A device driver: memory, queues, and kernels.
 ///
-/// Work, uploads and downloads happen in the order in which they are asked
-/// for; [`Backend::download`] waits for what comes before it, nothing else
-/// does.
+/// What is asked for on one [`Stream`] happens in that order. What is to be
+/// written stays alive until it is: a back end holds the memories of work that
+/// it has not done yet.
 pub trait Backend: Send + Sync {
     /// The name used in messages.
     fn name(&self) -> &str;
@@ -75,40 +86,46 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// Another queue; the default one, where the back end has no other.
+    fn stream(&self) -> Result<Stream, RuntimeError> {
+        Ok(Stream::DEFAULT)
+    }
+
     /// Memory of its own; its bytes may be anything.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError>;
 
-    /// Host bytes as memory, without a copy where the device can read them.
-    fn adopt(&self, buffer: &Buffer) -> Result<Arc<dyn Memory>, RuntimeError> {
+    /// Host bytes as memory, without a copy where the device can read them, and
+    /// when they can be read.
+    fn adopt(&self, stream: Stream, buffer: &Buffer) -> Result<(Arc<dyn Memory>, Event), RuntimeError> {
         let memory = self.allocate(buffer.len())?;
-        self.upload(&Bound { memory: memory.clone(), offset: 0 }, buffer.bytes())?;
-        Ok(memory)
+        let ready = self.upload(stream, &Bound { memory: memory.clone(), offset: 0 }, buffer.bytes())?;
+        Ok((memory, ready))
     }
 
-    /// Copies host bytes to memory.
-    fn upload(&self, to: &Bound, bytes: &[u8]) -> Result<(), RuntimeError>;
+    /// Copies host bytes to memory; they may change once this returns.
+    fn upload(&self, stream: Stream, to: &Bound, bytes: &[u8]) -> Result<Event, RuntimeError>;
 
-    /// A copy of bytes of a memory, after all that was asked for before.
+    /// A copy of bytes of a memory that can be read.
     fn download(&self, from: &Bound, len: usize) -> Result<Buffer, RuntimeError>;
 
-    /// A memory that nothing will write any more as host bytes, without a copy,
-    /// after all that was asked for before; `None` where the host cannot read
-    /// it.
+    /// A memory that can be read and that nothing will write any more as host
+    /// bytes, without a copy; `None` where the host cannot read it.
     fn share(&self, _memory: &Arc<dyn Memory>) -> Result<Option<Buffer>, RuntimeError> {
         Ok(None)
     }
 
     /// Fills bytes, for tests that look for reads of dead memory.
-    fn fill(&self, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError>;
+    fn fill(&self, stream: Stream, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError>;
 
-    /// Runs launches in order.
-    fn submit(&self, work: Work<'_>) -> Result<(), RuntimeError>;
+    /// Runs launches in order. The event tells when all are done, and whether
+    /// data had no result.
+    fn submit(&self, work: Work<'_>) -> Result<Event, RuntimeError>;
 
     /// Records launches for replay; `None` where the back end cannot.
     fn capture(&self, _work: &Work<'_>) -> Result<Option<Box<dyn Captured>>, RuntimeError> {
         Ok(None)
     }
 
-    /// Waits for all that was asked for.
+    /// Waits for all that was asked for on any stream.
     fn synchronise(&self) -> Result<(), RuntimeError>;
 }

@@ -3,12 +3,11 @@ use std::sync::Arc;
 
 use oneir_ir::graph::TensorGraph;
 use oneir_passes::{Options, Recipe, optimise, replay};
-use oneir_tensor::Layout;
 use rustc_hash::FxHashMap;
 
-use crate::RuntimeError;
 use crate::execute::Executable;
 use crate::key::GraphKey;
+use crate::{Given, RuntimeError};
 
 /// How often graphs met plans and skeletons that were there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,8 +28,7 @@ pub struct CacheCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PlanKey {
     pub(crate) graph: GraphKey,
-    pub(crate) layouts: Vec<Layout>,
-    pub(crate) donated: Vec<bool>,
+    pub(crate) given: Vec<Given>,
 }
 
 /// A skeleton's recipes: the answers about sizes tell which fits.

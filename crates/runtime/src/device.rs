@@ -2,15 +2,15 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use oneir_ir::graph::TensorGraph;
-use oneir_ir::{Leaves, Lifted, Payload, Spec, Value, lift};
+use oneir_ir::graph::{GraphError, TensorGraph};
+use oneir_ir::{Cut, Leaves, Lifted, Payload, Spec, Value};
 use oneir_passes::Options;
 use oneir_tensor::{Buffer, DType, HostTensor, Layout, TensorError};
 
 use crate::cache::{Cache, PlanKey, optimised};
 use crate::execute::Executable;
 use crate::key::GraphKey;
-use crate::{Backend, Bound, CacheCounts, Memory, Profile, RuntimeError};
+use crate::{Backend, Bound, CacheCounts, Event, Given, Memory, Profile, RuntimeError, Stream};
 
 /// How exact sums are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -39,15 +39,21 @@ impl Default for DeviceOptions {
     }
 }
 
-/// A back end with its options and its plans. Cheap to clone.
+/// A back end with its options and its plans, and the stream that work goes to.
+/// Cheap to clone.
 #[derive(Clone)]
-pub struct Device(Arc<Inner>);
+pub struct Device {
+    inner: Arc<Inner>,
+    stream: Stream,
+}
 
 struct Inner {
     name: String,
     backend: Arc<dyn Backend>,
     options: DeviceOptions,
     cache: Mutex<Cache>,
+    /// The last event of each stream, once there is more than one.
+    tails: Mutex<Vec<(Stream, Event)>>,
 }
 
 /// A value that a device has computed: a view of its memory.
@@ -61,6 +67,8 @@ pub struct Evaluated {
     pub dtype: DType,
     /// Where the elements lie in the memory.
     pub layout: Layout,
+    /// When the value can be read; its error, if data had no result.
+    pub ready: Event,
     /// Who uses the value in an evaluation that is under way.
     pub users: Users,
 }
@@ -109,12 +117,14 @@ impl Drop for Uses {
 impl Device {
     /// A device over a back end.
     pub fn new(name: impl Into<String>, backend: Arc<dyn Backend>, options: DeviceOptions) -> Device {
-        Device(Arc::new(Inner { name: name.into(), backend, options, cache: Mutex::default() }))
+        let inner =
+            Inner { name: name.into(), backend, options, cache: Mutex::default(), tails: Mutex::default() };
+        Device { inner: Arc::new(inner), stream: Stream::DEFAULT }
     }
 
     /// The same back end with other options and its own caches.
     pub fn with_options(&self, name: impl Into<String>, options: DeviceOptions) -> Device {
-        Device::new(name, self.0.backend.clone(), options)
+        Device::new(name, self.inner.backend.clone(), options)
     }
 
     /// The same device on at most `count` threads, with caches of its own;
@@ -123,30 +133,62 @@ impl Device {
     /// # Errors
     /// When its back end has no threads to limit.
     pub fn with_threads(&self, count: usize) -> Result<Device, RuntimeError> {
-        match self.0.backend.limited(count) {
-            Some(backend) => Ok(Device::new(self.name(), backend, self.0.options)),
+        match self.inner.backend.limited(count) {
+            Some(backend) => Ok(Device::new(self.name(), backend, self.inner.options)),
             None => Err(RuntimeError::NoThreads { device: self.name().into() }),
         }
     }
 
     /// The device's name.
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.inner.name
     }
 
     /// The back end.
     pub fn backend(&self) -> &dyn Backend {
-        &*self.0.backend
+        &*self.inner.backend
     }
 
     /// The options.
     pub fn options(&self) -> DeviceOptions {
-        self.0.options
+        self.inner.options
     }
 
     /// Whether both are one device.
     pub fn is(&self, other: &Device) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The stream that work goes to.
+    pub fn stream(&self) -> Stream {
+        self.stream
+    }
+
+    /// The same device, whose work goes to a stream of its own: beside what was
+    /// asked for elsewhere, and after the values that it reads are there. On a
+    /// back end with one queue, this is the device itself.
+    ///
+    /// # Errors
+    /// When the back end fails.
+    pub fn on_new_stream(&self) -> Result<Device, RuntimeError> {
+        Ok(Device { inner: self.inner.clone(), stream: self.backend().stream()? })
+    }
+
+    /// Remembers the end of what this device's stream was asked for.
+    pub(crate) fn asked(&self, event: &Event) {
+        if event.signal().is_none() {
+            return;
+        }
+        let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        tails.retain(|(stream, event)| *stream != self.stream && !event.is_done());
+        tails.push((self.stream, event.clone()));
+    }
+
+    /// What other streams were asked for and have not done: work that writes
+    /// memory which they may read waits for it.
+    pub(crate) fn elsewhere(&self) -> Vec<Event> {
+        let tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        tails.iter().filter(|(stream, _)| *stream != self.stream).map(|(_, event)| event.clone()).collect()
     }
 
     /// How often plans were there already.
@@ -155,7 +197,7 @@ impl Device {
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
-        self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A host value in this device's memory.
@@ -163,16 +205,13 @@ impl Device {
     /// # Errors
     /// When memory cannot be had.
     pub fn put(&self, value: &HostTensor) -> Result<Evaluated, RuntimeError> {
-        let (memory, layout) = match value.dtype().size() {
-            Some(_) if value.layout().offset == 0 && value.layout().is_row_contiguous() => {
-                (self.backend().adopt(value.buffer())?, Layout::contiguous(value.shape()))
-            }
-            _ => {
-                let bytes = Buffer::copy_of(&value.bytes());
-                (self.backend().adopt(&bytes)?, Layout::contiguous(value.shape()))
-            }
+        let rows = value.layout().offset == 0 && value.layout().is_row_contiguous();
+        let (memory, ready) = match value.dtype().size() {
+            Some(_) if rows => self.backend().adopt(self.stream, value.buffer())?,
+            _ => self.backend().adopt(self.stream, &Buffer::copy_of(&value.bytes()))?,
         };
-        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout, users: Users::default() })
+        self.asked(&ready);
+        Ok(Evaluated::new(self, memory, value.dtype(), Layout::contiguous(value.shape()), ready))
     }
 
     /// A host value in memory that kernels may write: a state.
@@ -182,34 +221,41 @@ impl Device {
     pub fn put_writable(&self, value: &HostTensor) -> Result<Evaluated, RuntimeError> {
         let bytes = value.bytes();
         let memory = self.backend().allocate(bytes.len())?;
-        self.backend().upload(&Bound { memory: memory.clone(), offset: 0 }, &bytes)?;
-        let layout = Layout::contiguous(value.shape());
-        Ok(Evaluated { device: self.clone(), memory, dtype: value.dtype(), layout, users: Users::default() })
+        let to = Bound { memory: memory.clone(), offset: 0 };
+        let ready = self.backend().upload(self.stream, &to, &bytes)?;
+        self.asked(&ready);
+        Ok(Evaluated::new(self, memory, value.dtype(), Layout::contiguous(value.shape()), ready))
     }
 
-    /// The executable of a lifted graph on inputs with these layouts; planned
+    /// The executable of a lifted graph on inputs that are given so; planned
     /// when it is not there already.
     ///
     /// # Errors
-    /// When the graph is not a right one, or an op has no kernel.
+    /// When the graph is not a right one, an input is missing, or an op has no
+    /// kernel.
     pub fn executable(
         &self,
         lifted: &TensorGraph,
-        layouts: &[Layout],
-        donated: &[bool],
+        given: Vec<Given>,
     ) -> Result<Arc<Executable>, RuntimeError> {
-        self.planned(Cow::Borrowed(lifted), layouts, donated)
+        self.planned(Cow::Borrowed(lifted), given)
     }
 
     /// As [`Device::executable`], of a graph that may be used up.
     fn planned(
         &self,
         lifted: Cow<'_, TensorGraph>,
-        layouts: &[Layout],
-        donated: &[bool],
+        given: Vec<Given>,
     ) -> Result<Arc<Executable>, RuntimeError> {
-        let key =
-            PlanKey { graph: GraphKey::of(&lifted), layouts: layouts.to_vec(), donated: donated.to_vec() };
+        if given.len() != lifted.inputs.len() {
+            return Err(GraphError::Interface {
+                what: "the inputs".into(),
+                expected: format!("{} values", lifted.inputs.len()),
+                found: given.len().to_string(),
+            }
+            .into());
+        }
+        let key = PlanKey { graph: GraphKey::of(&lifted), given };
         let recipes = {
             let mut cache = self.cache();
             if let Some(plan) = cache.plan(&key) {
@@ -217,12 +263,12 @@ impl Device {
             }
             cache.recipes(&key.graph.form)
         };
-        let options = Options { fusion: self.0.options.fusion };
+        let options = Options { fusion: self.inner.options.fusion };
         let (graph, recipe) = optimised(lifted, &options, &recipes)?;
-        if self.0.options.paranoid {
+        if self.inner.options.paranoid {
             oneir_ir::verify::graph(&graph)?;
         }
-        let executable = Arc::new(Executable::new(self, graph, layouts, donated)?);
+        let executable = Arc::new(Executable::new(self, graph, &key.given)?);
         let mut cache = self.cache();
         match recipe {
             Some(recipe) => {
@@ -241,8 +287,7 @@ impl Device {
     /// # Errors
     /// When the values do not fit the graph, or a kernel fails.
     pub fn run(&self, lifted: &TensorGraph, inputs: &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError> {
-        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        self.executable(lifted, &layouts, &[])?.run(self, inputs, None)
+        self.executable(lifted, inputs.iter().map(Given::of).collect())?.run(self, inputs, None)
     }
 
     /// Computes recorded values and attaches the results to their nodes.
@@ -271,7 +316,7 @@ impl Device {
             return Ok(());
         }
         let (lifted, mut uses, donated) = loop {
-            let lifted = lift(&[], &wanted, Leaves::Inputs)?;
+            let lifted = Cut { leaves: Leaves::Inputs, ..Cut::new(&[], &wanted) }.lift()?;
             match self.uses(&lifted) {
                 Some((uses, donated)) => break (lifted, uses, donated),
                 // Another evaluation takes over what this one would read; once
@@ -282,9 +327,10 @@ impl Device {
         wanted.extend(lifted.held.iter().cloned());
         let inputs: Vec<Evaluated> =
             lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
-        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
+        let given = |(value, &donated): (&Evaluated, &bool)| Given { donated, ..Given::of(value) };
+        let given: Vec<Given> = inputs.iter().zip(&donated).map(given).collect();
         let Lifted { graph, places, .. } = lifted;
-        let executable = self.planned(Cow::Owned(graph), &layouts, &donated).map_err(|e| e.at(&places))?;
+        let executable = self.planned(Cow::Owned(graph), given).map_err(|e| e.at(&places))?;
         drop(places);
         let results = executable.run(self, &inputs, profile)?;
         uses.spent = true;
@@ -342,6 +388,17 @@ impl Device {
 }
 
 impl Evaluated {
+    /// A value in a memory that no one else uses yet.
+    pub fn new(
+        device: &Device,
+        memory: Arc<dyn Memory>,
+        dtype: DType,
+        layout: Layout,
+        ready: Event,
+    ) -> Evaluated {
+        Evaluated { device: device.clone(), memory, dtype, layout, ready, users: Users::default() }
+    }
+
     /// The result that a device attached to a value.
     pub fn of(value: &Value) -> Option<&Evaluated> {
         value.payload()?.downcast_ref()
@@ -372,8 +429,10 @@ impl Evaluated {
     /// computes in host memory.
     ///
     /// # Errors
-    /// When the device fails.
+    /// When the device fails, or the data of an op that made the value had no
+    /// result.
     pub fn to_host(&self) -> Result<HostTensor, RuntimeError> {
+        self.ready.wait()?;
         let backend = self.device.backend();
         let buffer = match backend.share(&self.memory)? {
             Some(buffer) => buffer,
@@ -385,6 +444,7 @@ impl Evaluated {
     /// As [`Evaluated::to_host`], in memory of its own: for values that may be
     /// written again.
     pub(crate) fn to_host_copy(&self) -> Result<HostTensor, RuntimeError> {
+        self.ready.wait()?;
         let from = Bound { memory: self.memory.clone(), offset: 0 };
         self.over(self.device.backend().download(&from, self.memory.len())?)
     }

@@ -4,12 +4,12 @@
 use oneir_ir::graph::{Body, GraphError, Op, Operand, Role, Storage, Sym, Tensor, TensorGraph, TensorId};
 use oneir_ir::primitive::EvalError;
 use oneir_ir::{Nature, Place, Primitive, Spec, Value};
-use oneir_tensor::{HostTensor, Layout};
+use oneir_tensor::HostTensor;
 use rustc_hash::FxHashSet;
 
 use crate::legalize::Target;
 use crate::plan::{Home, Plan};
-use crate::{Bound, Device, Evaluated, Profile, RuntimeError, Work, verify_plan};
+use crate::{Bound, Device, Evaluated, Event, Given, Profile, RuntimeError, Work, verify_plan};
 
 /// A graph ready to run: a plan, and where the graph breaks, what follows.
 pub struct Executable {
@@ -39,20 +39,19 @@ impl Executable {
     pub(crate) fn new(
         device: &Device,
         graph: TensorGraph,
-        layouts: &[Layout],
-        donated: &[bool],
+        given: &[Given],
     ) -> Result<Executable, RuntimeError> {
         let (head, rest) = split(graph);
+        let kept: Vec<Given> = given.iter().map(|g| Given { donated: false, ..g.clone() }).collect();
         let target = Target {
             backend: device.backend(),
             numerics: device.options().numerics,
-            layouts,
-            donated: if rest.is_some() { &[] } else { donated },
+            given: if rest.is_some() { &kept } else { given },
         };
         let mut plan = crate::legalize::plan(head, &target)?;
         // A run that fails half way must leave its inputs as they were.
         if !plan.taken.is_empty() && plan.launches.iter().any(|launch| launch.prepared.fallible) {
-            plan = crate::legalize::plan(plan.graph, &Target { donated: &[], ..target })?;
+            plan = crate::legalize::plan(plan.graph, &Target { given: &kept, ..target })?;
         }
         if device.options().paranoid {
             verify_plan(&plan)?;
@@ -118,6 +117,15 @@ fn run_plan(
             }
             .into());
         }
+        let planned = &plan.given[i];
+        if value.layout != planned.layout || value.memory.alignment() < planned.alignment {
+            return Err(GraphError::Interface {
+                what: format!("input {i}"),
+                expected: format!("{:?} at a multiple of {}", planned.layout, planned.alignment),
+                found: format!("{:?} at a multiple of {}", value.layout, value.memory.alignment()),
+            }
+            .into());
+        }
         if !value.device.is(device) {
             return Err(RuntimeError::WrongDevice {
                 expected: device.name().into(),
@@ -129,7 +137,14 @@ fn run_plan(
         }
         given.push(Bound { memory: value.memory.clone(), offset: 0 });
     }
-    let prepaid = plan.prepaid(backend, &given)?;
+    let mut waits: Vec<Event> =
+        inputs.iter().map(|value| value.ready.clone()).filter(|ready| ready.signal().is_some()).collect();
+    let prepaid = plan.prepaid(device, &given, &waits)?;
+    waits.extend(prepaid.ready.signal().is_some().then(|| prepaid.ready.clone()));
+    let writes = |id: &oneir_ir::graph::TensorId| plan.graph.tensor(*id).role == Role::State;
+    if !plan.taken.is_empty() || plan.graph.inputs.iter().any(writes) {
+        waits.extend(device.elsewhere());
+    }
     let outputs = plan
         .output_bytes()
         .map(|bytes| Ok(Bound { memory: backend.allocate(bytes)?, offset: 0 }))
@@ -141,7 +156,8 @@ fn run_plan(
     let scratch = plan.scratch_memory(backend)?;
     let empty = backend.allocate(0)?;
     let bound = plan.bind(&prepaid, &given, &outputs, arena.as_ref(), &empty)?;
-    submit(plan, device, &bound, scratch.as_ref(), profile)?;
+    let done = submit(plan, device, &bound, scratch.as_ref(), &waits, profile)?;
+    device.asked(&done);
     plan.outputs
         .iter()
         .zip(&plan.graph.outputs)
@@ -151,24 +167,14 @@ fn run_plan(
             let mut layout = output.layout.clone();
             if dtype.size().is_none() && place.memory.len() != plan.buffers[output.buffer.at()].bytes {
                 // Packed elements cannot begin inside a memory that others share.
+                done.wait()?;
                 let bytes = backend.download(place, plan.buffers[output.buffer.at()].bytes)?;
-                return Ok(Evaluated {
-                    device: device.clone(),
-                    memory: backend.adopt(&bytes)?,
-                    dtype,
-                    layout,
-                    users: Default::default(),
-                });
+                let (memory, ready) = backend.adopt(device.stream(), &bytes)?;
+                return Ok(Evaluated::new(device, memory, dtype, layout, ready));
             }
             // Kept results share one memory: their place in it is theirs.
             layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
-            let made = Evaluated {
-                device: device.clone(),
-                memory: place.memory.clone(),
-                dtype,
-                layout,
-                users: Default::default(),
-            };
+            let made = Evaluated::new(device, place.memory.clone(), dtype, layout, done.clone());
             // A later run writes the states again: what the caller keeps is a copy.
             match plan.buffers[output.buffer.at()].home {
                 Home::Input(i) if plan.graph.tensor(plan.graph.inputs[i]).role == Role::State => {
@@ -186,11 +192,12 @@ pub(crate) fn submit(
     device: &Device,
     bound: &[Bound],
     scratch: Option<&Bound>,
+    waits: &[Event],
     profile: Option<&mut Profile>,
-) -> Result<(), RuntimeError> {
+) -> Result<Event, RuntimeError> {
     let backend = device.backend();
     if device.options().paranoid {
-        return submit_poisoned(plan, device, bound, scratch);
+        return submit_poisoned(plan, device, bound, scratch, waits);
     }
     let mut record = profile.map(|profile| profile.recorder(plan));
     let mut after = record.as_mut().map(|record| |at: usize| record(at));
@@ -198,6 +205,8 @@ pub(crate) fn submit(
         launches: &plan.launches,
         buffers: bound,
         scratch,
+        stream: device.stream(),
+        waits,
         after: after.as_mut().map(|f| f as &mut dyn FnMut(usize)),
     })
 }
@@ -209,25 +218,30 @@ fn submit_poisoned(
     device: &Device,
     bound: &[Bound],
     scratch: Option<&Bound>,
-) -> Result<(), RuntimeError> {
+    waits: &[Event],
+) -> Result<Event, RuntimeError> {
     const POISON: u8 = 0xA5;
     let backend = device.backend();
+    let stream = device.stream();
+    let mut waits = waits.to_vec();
     for (buffer, place) in plan.buffers.iter().zip(bound) {
         if matches!(buffer.home, Home::Output | Home::Arena(_)) {
-            backend.fill(place, buffer.bytes, POISON)?;
+            backend.fill(stream, place, buffer.bytes, POISON)?;
         }
     }
     let mut deaths = plan.deaths.iter().peekable();
     for (at, launch) in plan.launches.chunks(1).enumerate() {
         if let Some(scratch) = scratch {
-            backend.fill(scratch, plan.scratch, POISON)?;
+            backend.fill(stream, scratch, plan.scratch, POISON)?;
         }
-        backend.submit(Work { launches: launch, buffers: bound, scratch, after: None })?;
+        let work = Work { launches: launch, buffers: bound, scratch, stream, waits: &waits, after: None };
+        // A launch after one that failed fails like it.
+        waits = vec![backend.submit(work)?];
         while let Some((_, buffer)) = deaths.next_if(|(launch, _)| *launch as usize == at) {
-            backend.fill(&bound[buffer.at()], plan.buffers[buffer.at()].bytes, POISON)?;
+            backend.fill(stream, &bound[buffer.at()], plan.buffers[buffer.at()].bytes, POISON)?;
         }
     }
-    Ok(())
+    Ok(waits.pop().unwrap_or_default())
 }
 
 /// Whether an op must look at values on the host.
@@ -278,9 +292,8 @@ impl Rest {
     /// is told before anything runs.
     fn check(&self, device: &Device) -> Result<(), RuntimeError> {
         let plan = |graph: &TensorGraph| {
-            let rows = |id: &TensorId| Layout::contiguous(&graph.tensor(*id).shape);
-            let layouts: Vec<Layout> = graph.inputs.iter().map(rows).collect();
-            device.executable(graph, &layouts, &[]).map(|_| ())
+            let rows = |id: &TensorId| Given::rows(&graph.tensor(*id).shape);
+            device.executable(graph, graph.inputs.iter().map(rows).collect()).map(|_| ())
         };
         match &self.op.sym {
             Sym::Prim(Primitive::If { then, otherwise }) => {
@@ -311,17 +324,17 @@ impl Rest {
             .iter()
             .map(|o| self.operand(device, o, &values))
             .collect::<Result<Vec<_>, _>>()?;
-        values.extend(host_op(device, &self.op, &operands)?);
-        let specs: Vec<Spec> = values.iter().map(Evaluated::spec).collect();
-        let changed = specs.iter().zip(&self.tail.inputs).any(|(s, &id)| *s != self.tail.spec(id));
-        let layouts: Vec<Layout> = values.iter().map(|x| x.layout.clone()).collect();
-        let executable = if changed {
-            device.executable(&retyped(&self.tail, &specs)?, &layouts, &[])?
-        } else {
-            device.executable(&self.tail, &layouts, &[])?
-        };
         let mut profile = profile;
         let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
+        values.extend(host_op(device, &self.op, &operands, profile.as_deref_mut())?);
+        let specs: Vec<Spec> = values.iter().map(Evaluated::spec).collect();
+        let changed = specs.iter().zip(&self.tail.inputs).any(|(s, &id)| *s != self.tail.spec(id));
+        let given: Vec<Given> = values.iter().map(Given::of).collect();
+        let executable = if changed {
+            device.executable(&retyped(&self.tail, &specs)?, given)?
+        } else {
+            device.executable(&self.tail, given)?
+        };
         let results = executable.run(device, &values, profile.as_deref_mut())?;
         if let Some(profile) = profile {
             profile.launches.iter_mut().skip(before).for_each(|launch| launch.covers.clear());
@@ -357,24 +370,31 @@ impl Rest {
 }
 
 /// An op whose course or size is data.
-fn host_op(device: &Device, op: &Op, operands: &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError> {
+fn host_op(
+    device: &Device,
+    op: &Op,
+    operands: &[Evaluated],
+    mut profile: Option<&mut Profile>,
+) -> Result<Vec<Evaluated>, RuntimeError> {
+    let mut run_body =
+        |body: &Body, inputs: &[Evaluated]| run_body(device, body, inputs, profile.as_deref_mut());
     let Sym::Prim(primitive) = &op.sym else { return Ok(Vec::new()) };
     match primitive {
         Primitive::If { then, otherwise } => {
             let body = if truth(&operands[0])? { then } else { otherwise };
-            run_body(device, body, &operands[1..])
+            run_body(body, &operands[1..])
         }
         Primitive::While { condition, body, carried } => {
             let mut values = operands.to_vec();
-            while truth(&run_body(device, condition, &values)?[0])? {
-                let next = run_body(device, body, &values)?;
+            while truth(&run_body(condition, &values)?[0])? {
+                let next = run_body(body, &values)?;
                 values.splice(..*carried, next);
             }
             values.truncate(*carried);
             Ok(values)
         }
         Primitive::ScanOver { body, carried, scanned, reverse } => {
-            scan(device, body, operands, *carried, *scanned, *reverse)
+            scan(device, body, operands, [*carried, *scanned], *reverse, &mut run_body)
         }
         Primitive::Narrow { axis } => {
             let found = operands[1].to_host()?.values()?.to_ints().and_then(|v| v.first().copied());
@@ -412,17 +432,23 @@ fn truth(value: &Evaluated) -> Result<bool, RuntimeError> {
     Ok(value.to_host()?.to_vec::<bool>()?.first().copied().unwrap_or(false))
 }
 
-fn run_body(device: &Device, body: &Body, inputs: &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError> {
-    device.run(body.graph(), inputs)
+fn run_body(
+    device: &Device,
+    body: &Body,
+    inputs: &[Evaluated],
+    profile: Option<&mut Profile>,
+) -> Result<Vec<Evaluated>, RuntimeError> {
+    let given = inputs.iter().map(Given::of).collect();
+    device.executable(body.graph(), given)?.run(device, inputs, profile)
 }
 
 fn scan(
     device: &Device,
     body: &Body,
     operands: &[Evaluated],
-    carried: usize,
-    scanned: usize,
+    [carried, scanned]: [usize; 2],
     reverse: bool,
+    run_body: &mut dyn FnMut(&Body, &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError>,
 ) -> Result<Vec<Evaluated>, RuntimeError> {
     let items = operands[carried].layout.shape[0];
     let mut values = operands.to_vec();
@@ -436,7 +462,7 @@ fn scan(
             layout.offset += item as isize * layout.strides.remove(0);
             values[k] = operands[k].with_layout(layout);
         }
-        let mut next = run_body(device, body, &values)?;
+        let mut next = run_body(body, &values)?;
         for (stack, item) in stacks.iter_mut().zip(next.drain(carried..)) {
             stack.push(item);
         }

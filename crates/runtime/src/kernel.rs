@@ -1,9 +1,9 @@
 use std::any::Any;
-use std::collections::HashMap;
 
 use oneir_ir::graph::{Dst, Sym};
 use oneir_ir::{Spec, Specs};
 use oneir_tensor::{DType, Layout};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::Numerics;
@@ -15,6 +15,8 @@ pub struct OperandSpec {
     pub dtype: DType,
     /// Where the elements lie from the start of the buffer.
     pub layout: Layout,
+    /// A power of two that the start of the buffer is a multiple of.
+    pub alignment: usize,
     /// Whether it is the same at every run, so that packing it once pays.
     pub constant: bool,
 }
@@ -108,7 +110,7 @@ pub trait KernelRow: Send + Sync {
 #[derive(Default)]
 pub struct KernelTable {
     rows: Vec<Box<dyn KernelRow>>,
-    by_symbol: HashMap<&'static str, Vec<usize>>,
+    by_symbol: FxHashMap<&'static str, Vec<usize>>,
     any: Vec<usize>,
 }
 

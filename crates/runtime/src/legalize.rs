@@ -11,18 +11,16 @@ use oneir_ir::{Place, Primitive, Spec, reference};
 use oneir_tensor::{HostTensor, Layout};
 use smallvec::SmallVec;
 
-use crate::arena::Arena;
-use crate::plan::{Argument, BufferId, BufferPlan, Home, Launch, Plan};
+use crate::arena::{ALIGNMENT, Arena};
+use crate::plan::{Argument, BufferId, BufferPlan, Given, Home, Launch, Plan};
 use crate::{Answer, Backend, Numerics, OperandSpec, Prepared, Request, ResultSpec, RuntimeError};
 
 /// What a plan is made for.
 pub(crate) struct Target<'a> {
     pub(crate) backend: &'a dyn Backend,
     pub(crate) numerics: Numerics,
-    /// Layout of each input's value, where it is not row-contiguous from 0.
-    pub(crate) layouts: &'a [Layout],
-    /// Inputs whose memory may be taken over.
-    pub(crate) donated: &'a [bool],
+    /// The inputs, one for each of the graph's.
+    pub(crate) given: &'a [Given],
 }
 
 /// Lowers an optimised graph.
@@ -42,7 +40,7 @@ pub(crate) fn plan(graph: TensorGraph, target: &Target<'_>) -> Result<Plan, Runt
         arena: 0,
         kept: 0,
         scratch,
-        donated: target.donated.to_vec(),
+        given: target.given.to_vec(),
         taken: Vec::new(),
         once: Mutex::default(),
         graph,
@@ -84,10 +82,7 @@ impl<'a> Lowering<'a> {
         };
         for (i, &id) in graph.inputs.iter().enumerate() {
             let spec = graph.spec(id);
-            let layout = match target.layouts.get(i) {
-                Some(layout) => layout.clone(),
-                None => Layout::contiguous(&spec.shape),
-            };
+            let layout = target.given[i].layout.clone();
             let buffer = lowering.buffer(bytes_of(&spec), Home::Input(i));
             lowering.places[id.at()] = Some(Argument { buffer, layout });
         }
@@ -238,7 +233,15 @@ impl<'a> Lowering<'a> {
             .iter()
             .zip(dtypes)
             .zip(constants)
-            .map(|((read, &dtype), &constant)| OperandSpec { dtype, layout: read.layout.clone(), constant })
+            .map(|((read, &dtype), &constant)| OperandSpec {
+                dtype,
+                layout: read.layout.clone(),
+                alignment: match self.buffers[read.buffer.at()].home {
+                    Home::Input(i) => self.target.given[i].alignment,
+                    _ => ALIGNMENT,
+                },
+                constant,
+            })
             .collect();
         self.target.backend.kernels().ask(&Request {
             sym,
@@ -480,7 +483,9 @@ fn place(plan: &mut Plan, in_place: &[(BufferId, u32, SmallVec<[BufferId; 2]>)])
             // The memory of a donated input becomes the result's.
             let donated = options.into_iter().flatten().copied().find_map(|option| {
                 match plan.buffers[option.at()].home {
-                    Home::Input(i) if plan.donated.get(i) == Some(&true) && dead_after(plan, &option) => {
+                    Home::Input(i)
+                        if plan.given[i].donated && !plan.taken.contains(&i) && dead_after(plan, &option) =>
+                    {
                         Some(i)
                     }
                     _ => None,
@@ -488,7 +493,6 @@ fn place(plan: &mut Plan, in_place: &[(BufferId, u32, SmallVec<[BufferId; 2]>)])
             });
             if let Some(i) = donated {
                 plan.buffers[id.at()].home = Home::Input(i);
-                plan.donated[i] = false;
                 plan.taken.push(i);
                 continue;
             }

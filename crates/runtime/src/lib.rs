@@ -18,6 +18,7 @@ mod legalize;
 mod plan;
 mod profile;
 mod step;
+mod stream;
 mod verify;
 
 pub use backend::{Backend, Bound, Captured, Memory, Work};
@@ -28,7 +29,8 @@ pub use execute::Executable;
 pub use global::{BackendEntry, Made, Runtime};
 pub use inventory;
 pub use kernel::{Answer, KernelRow, KernelTable, OperandSpec, Prepared, Request, ResultSpec};
-pub use plan::{Argument, BufferId, BufferPlan, Home, Launch, Plan};
+pub use plan::{Argument, BufferId, BufferPlan, Given, Home, Launch, Plan};
 pub use profile::{LaunchTime, Profile};
 pub use step::Step;
+pub use stream::{Event, Signal, Stream};
 pub use verify::verify_plan;

@@ -4,7 +4,7 @@ use oneir_ir::Spec;
 use oneir_ir::graph::{Role, TensorGraph};
 use oneir_tensor::{HostTensor, Layout};
 
-use crate::{Backend, Bound, Prepared, RuntimeError};
+use crate::{Backend, Bound, Device, Evaluated, Event, Prepared, RuntimeError};
 
 /// Names a buffer of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +50,35 @@ pub struct Argument {
     pub layout: Layout,
 }
 
+/// An input of a graph as a plan takes it: what the plan is made for beside the
+/// graph.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Given {
+    /// Where the elements lie in the value's memory.
+    pub layout: Layout,
+    /// The memory's alignment class ([`Memory::alignment`](crate::Memory::alignment)).
+    pub alignment: usize,
+    /// Whether a result may take the memory over.
+    pub donated: bool,
+}
+
+impl Given {
+    /// A value in rows from the start of a memory of its own of any alignment.
+    pub fn rows(shape: &[usize]) -> Given {
+        Given::laid_out(Layout::contiguous(shape))
+    }
+
+    /// A value with a layout in a memory of any alignment.
+    pub fn laid_out(layout: Layout) -> Given {
+        Given { layout, alignment: 1, donated: false }
+    }
+
+    /// A computed value.
+    pub fn of(value: &Evaluated) -> Given {
+        Given { layout: value.layout.clone(), alignment: value.memory.alignment(), donated: false }
+    }
+}
+
 /// One launch of a plan.
 pub struct Launch {
     /// The kernel and its decisions.
@@ -84,8 +113,8 @@ pub struct Plan {
     pub kept: usize,
     /// Bytes of scratch that the hungriest kernel needs.
     pub scratch: usize,
-    /// Inputs whose memory a result might still take over.
-    pub donated: Vec<bool>,
+    /// The inputs that the plan was made for.
+    pub given: Vec<Given>,
     /// Inputs whose memory became a result's: their values are gone after a run.
     pub taken: Vec<usize>,
     pub(crate) once: Mutex<Vec<Prepaid>>,
@@ -102,6 +131,8 @@ pub(crate) struct Prepaid {
     bound: Vec<Arc<dyn crate::Memory>>,
     pub(crate) kept: Option<Arc<dyn crate::Memory>>,
     pub(crate) constants: Vec<Option<Arc<dyn crate::Memory>>>,
+    /// When all of it can be read.
+    pub(crate) ready: Event,
 }
 
 impl Plan {
@@ -112,7 +143,12 @@ impl Plan {
 
     /// Uploads constants and runs the prologue, the first time that these
     /// constants are bound.
-    pub(crate) fn prepaid(&self, backend: &dyn Backend, inputs: &[Bound]) -> Result<Prepaid, RuntimeError> {
+    pub(crate) fn prepaid(
+        &self,
+        device: &Device,
+        inputs: &[Bound],
+        waits: &[Event],
+    ) -> Result<Prepaid, RuntimeError> {
         let bound: Vec<Arc<dyn crate::Memory>> = inputs
             .iter()
             .zip(&self.graph.inputs)
@@ -126,7 +162,7 @@ impl Plan {
         if let Some(found) = known.iter().find(same) {
             return Ok(found.clone());
         }
-        let prepaid = self.prepare(backend, inputs, bound)?;
+        let prepaid = self.prepare(device, inputs, waits, bound)?;
         if known.len() >= MAX_PREPAID {
             known.remove(0);
         }
@@ -136,10 +172,13 @@ impl Plan {
 
     fn prepare(
         &self,
-        backend: &dyn Backend,
+        device: &Device,
         inputs: &[Bound],
+        waits: &[Event],
         bound: Vec<Arc<dyn crate::Memory>>,
     ) -> Result<Prepaid, RuntimeError> {
+        let backend = device.backend();
+        let mut ready = Event::passed();
         let mut constants = Vec::with_capacity(self.buffers.len());
         for buffer in &self.buffers {
             constants.push(match &buffer.home {
@@ -151,24 +190,32 @@ impl Plan {
                     } else {
                         oneir_tensor::Buffer::copy_of(&row.bytes())
                     };
-                    Some(backend.adopt(&bytes)?)
+                    // One stream: the last upload is done when all are.
+                    let (memory, uploaded) = backend.adopt(device.stream(), &bytes)?;
+                    if uploaded.signal().is_some() {
+                        ready = uploaded;
+                    }
+                    Some(memory)
                 }
                 _ => None,
             });
         }
         let kept = if self.kept > 0 { Some(backend.allocate(self.kept)?) } else { None };
-        let prepaid = Prepaid { bound, kept, constants };
+        let mut prepaid = Prepaid { bound, kept, constants, ready };
         if !self.prologue.is_empty() {
             let empty = backend.allocate(0)?;
             let buffers = self.bind(&prepaid, inputs, &[], None, &empty)?;
             let scratch = self.scratch_memory(backend)?;
-            backend.submit(crate::Work {
+            prepaid.ready = backend.submit(crate::Work {
                 launches: &self.prologue,
                 buffers: &buffers,
                 scratch: scratch.as_ref(),
+                stream: device.stream(),
+                waits,
                 after: None,
             })?;
         }
+        device.asked(&prepaid.ready);
         Ok(prepaid)
     }
 

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use oneir_ir::graph::{Dst, GraphError, Role, RowSel, TensorGraph, TensorId};
-use oneir_tensor::{HostTensor, Layout};
+use oneir_tensor::HostTensor;
 
 use crate::execute::{Executable, submit};
-use crate::{Bound, Captured, Device, Evaluated, RuntimeError, Work};
+use crate::{Bound, Captured, Device, Evaluated, Event, Given, RuntimeError, Work};
 
 /// A plan bound to weights and states, run again and again. A run allocates
 /// nothing and decides nothing.
@@ -17,6 +17,8 @@ pub struct Step {
     scratch: Option<Bound>,
     outputs: Vec<Evaluated>,
     captured: Option<Box<dyn Captured>>,
+    /// What the next run waits for: constants, and inputs that were given.
+    waits: Vec<Event>,
     rebinds: usize,
 }
 
@@ -46,8 +48,7 @@ impl Step {
         inputs: Vec<Evaluated>,
         rebinds: usize,
     ) -> Result<Step, RuntimeError> {
-        let layouts: Vec<Layout> = inputs.iter().map(|x| x.layout.clone()).collect();
-        let executable = device.executable(&graph, &layouts, &[])?;
+        let executable = device.executable(&graph, inputs.iter().map(Given::of).collect())?;
         if executable.break_at().is_some() {
             return Err(RuntimeError::Step("graph breaks: a value is looked at on the host"));
         }
@@ -70,7 +71,10 @@ impl Step {
         let backend = device.backend();
         let given: Vec<Bound> =
             inputs.iter().map(|x| Bound { memory: x.memory.clone(), offset: 0 }).collect();
-        let prepaid = plan.prepaid(backend, &given)?;
+        let mut waits: Vec<Event> = inputs.iter().map(|x| x.ready.clone()).collect();
+        let prepaid = plan.prepaid(device, &given, &waits)?;
+        waits.push(prepaid.ready.clone());
+        waits.retain(|event| !event.is_done());
         let made = plan
             .output_bytes()
             .map(|bytes| Ok(Bound { memory: backend.allocate(bytes)?, offset: 0 }))
@@ -91,13 +95,7 @@ impl Step {
                 let dtype = plan.graph.tensor(id).dtype;
                 let mut layout = output.layout.clone();
                 layout.offset += (place.offset / dtype.size().unwrap_or(1)) as isize;
-                Evaluated {
-                    device: device.clone(),
-                    memory: place.memory.clone(),
-                    dtype,
-                    layout,
-                    users: Default::default(),
-                }
+                Evaluated::new(device, place.memory.clone(), dtype, layout, Event::passed())
             })
             .collect();
         let captured = if device.options().paranoid {
@@ -107,6 +105,8 @@ impl Step {
                 launches: &plan.launches,
                 buffers: &bound,
                 scratch: scratch.as_ref(),
+                stream: device.stream(),
+                waits: &[],
                 after: None,
             })?
         };
@@ -119,6 +119,7 @@ impl Step {
             scratch,
             outputs,
             captured,
+            waits,
             rebinds,
         })
     }
@@ -128,7 +129,8 @@ impl Step {
     /// # Errors
     /// When the graph has no such input, or the value does not fit it.
     pub fn set(&mut self, id: TensorId, value: &HostTensor) -> Result<(), RuntimeError> {
-        let input = &self.inputs[self.index(id)?];
+        let at = self.index(id)?;
+        let input = &self.inputs[at];
         if input.spec() != oneir_ir::Spec::new(value.dtype(), value.shape().clone()) {
             return Err(GraphError::Interface {
                 what: format!("tensor %{}", id.0),
@@ -138,7 +140,11 @@ impl Step {
             .into());
         }
         let to = Bound { memory: input.memory.clone(), offset: 0 };
-        self.device.backend().upload(&to, &value.bytes())
+        // The stream's order puts it after the last run and before the next.
+        let ready = self.device.backend().upload(self.device.stream(), &to, &value.bytes())?;
+        self.device.asked(&ready);
+        self.inputs[at].ready = ready;
+        Ok(())
     }
 
     fn index(&self, id: TensorId) -> Result<usize, RuntimeError> {
@@ -154,10 +160,23 @@ impl Step {
     /// # Errors
     /// When a kernel fails.
     pub fn run(&mut self) -> Result<(), RuntimeError> {
-        if let Some(captured) = &self.captured {
-            return captured.replay();
+        let done = match &self.captured {
+            Some(captured) => captured.replay(&self.waits)?,
+            None => {
+                let plan = self.executable.plan();
+                submit(plan, &self.device, &self.bound, self.scratch.as_ref(), &self.waits, None)?
+            }
+        };
+        self.device.asked(&done);
+        self.waits.clear();
+        let states = self.graph.inputs.iter().map(|&id| self.graph.tensor(id).role == Role::State);
+        for (input, _) in self.inputs.iter_mut().zip(states).filter(|(_, state)| *state) {
+            input.ready = done.clone();
         }
-        submit(self.executable.plan(), &self.device, &self.bound, self.scratch.as_ref(), None)
+        for output in &mut self.outputs {
+            output.ready = done.clone();
+        }
+        Ok(())
     }
 
     /// Sets the position parameter and runs, refusing positions that pass the

@@ -1,65 +1,59 @@
 use std::any::Any;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use oneir_ir::graph::{Class, Dst, RowSel, Sym};
 use oneir_ir::primitive::EvalError;
 use oneir_ir::{Nature, Primitive, reference};
 use oneir_runtime::{
-    Answer, Backend, Bound, Captured, KernelRow, KernelTable, Launch, Memory, OperandSpec, Prepared, Request,
-    ResultSpec, RuntimeError, Work,
+    Answer, Backend, Bound, BufferId, Captured, Event, KernelRow, KernelTable, Launch, Memory, OperandSpec,
+    Prepared, Request, ResultSpec, RuntimeError, Signal, Stream, Work,
 };
 use oneir_tensor::{Buffer, HostTensor, TensorError};
 
-/// A device that is no CPU: its memory is known by number only, its work waits
-/// in a queue that another thread runs, launches can be captured and replayed,
-/// and an error of the data shows when the host next waits.
+/// A device that is no CPU: the runtime cannot see its memory, its work waits in
+/// queues that other threads run beside each other, launches can be captured and
+/// replayed, and an error of the data shows when the host waits for its event.
 ///
 /// Its kernels are the reference evaluation. What runs on it will not find the
 /// runtime assuming that the host can see memory, or that work is done when it
 /// was asked for.
 pub struct MockBackend {
     table: KernelTable,
-    queue: Queue,
-    next: AtomicU64,
+    queues: Mutex<Vec<Sender<Command>>>,
+    numbers: AtomicU64,
 }
 
-/// What the device's thread does, in order.
-enum Command {
-    Allocate(u64, usize),
-    Free(u64),
-    Upload(Place, Vec<u8>),
-    Fill(Place, usize, u8),
+/// What a queue's thread does, in order; it holds the memories until it has.
+struct Command {
+    task: Task,
+    waits: Vec<Event>,
+    done: Arc<MockSignal>,
+}
+
+enum Task {
+    Upload(Bound, Vec<u8>),
+    Fill(Bound, usize, u8),
     Run(Arc<Vec<MockLaunch>>),
-    Download(Place, usize, Sender<Result<Vec<u8>, RuntimeError>>),
-    Wait(Sender<Result<(), RuntimeError>>),
-}
-
-/// Bytes of a memory, from an offset on.
-type Place = (u64, usize);
-
-#[derive(Clone)]
-struct Queue(Arc<Mutex<Sender<Command>>>);
-
-impl Queue {
-    fn send(&self, command: Command) -> Result<(), RuntimeError> {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send(command).map_err(|_| RuntimeError::Stopped { device: "mock".into() })
-    }
+    Nothing,
 }
 
 struct MockMemory {
     number: u64,
     len: usize,
-    queue: Queue,
+    bytes: Mutex<Vec<u8>>,
 }
 
 impl Memory for MockMemory {
     fn len(&self) -> usize {
         self.len
+    }
+
+    /// Every other memory begins at an odd address, as it were.
+    fn alignment(&self) -> usize {
+        if self.number.is_multiple_of(2) { 64 } else { 1 }
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -73,10 +67,48 @@ impl fmt::Debug for MockMemory {
     }
 }
 
-impl Drop for MockMemory {
-    fn drop(&mut self) {
-        // A device that stopped has freed everything.
-        _ = self.queue.send(Command::Free(self.number));
+fn bytes_of(memory: &MockMemory) -> MutexGuard<'_, Vec<u8>> {
+    memory.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn memory(bound: &Bound) -> Result<&MockMemory, RuntimeError> {
+    bound.memory.as_any().downcast_ref().ok_or_else(|| RuntimeError::WrongDevice {
+        expected: "mock".into(),
+        found: format!("{:?}", bound.memory),
+    })
+}
+
+/// A point in a queue: what came of the work before it, once it is done.
+#[derive(Default)]
+struct MockSignal {
+    outcome: Mutex<Option<Result<(), RuntimeError>>>,
+    changed: Condvar,
+}
+
+impl MockSignal {
+    fn finish(&self, outcome: Result<(), RuntimeError>) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.changed.notify_all();
+    }
+}
+
+impl Signal for MockSignal {
+    fn is_done(&self) -> bool {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn wait(&self) -> Result<(), RuntimeError> {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match &*outcome {
+                Some(found) => return found.clone(),
+                None => outcome = self.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
@@ -87,30 +119,22 @@ impl Default for MockBackend {
 }
 
 impl MockBackend {
-    /// A device with an empty queue.
+    /// A device with one empty queue.
     pub fn new() -> MockBackend {
-        let (sender, commands) = channel();
-        std::thread::spawn(move || {
-            let mut card = Card::default();
-            for command in commands {
-                card.obey(command);
-            }
-        });
         MockBackend {
             table: KernelTable::new(vec![Box::new(MockReference)]),
-            queue: Queue(Arc::new(Mutex::new(sender))),
-            next: AtomicU64::new(1),
+            queues: Mutex::new(vec![queue()]),
+            numbers: AtomicU64::new(0),
         }
     }
 
-    fn place(&self, bound: &Bound) -> Result<Place, RuntimeError> {
-        match bound.memory.as_any().downcast_ref::<MockMemory>() {
-            Some(memory) => Ok((memory.number, bound.offset)),
-            None => Err(RuntimeError::WrongDevice {
-                expected: "mock".into(),
-                found: format!("{:?}", bound.memory),
-            }),
-        }
+    fn send(&self, stream: Stream, task: Task, waits: &[Event]) -> Result<Event, RuntimeError> {
+        send(&self.queue(stream)?, task, waits)
+    }
+
+    fn queue(&self, stream: Stream) -> Result<Sender<Command>, RuntimeError> {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.get(stream.0 as usize).cloned().ok_or_else(stopped)
     }
 
     fn launches(&self, launches: &[Launch], buffers: &[Bound]) -> Result<Arc<Vec<MockLaunch>>, RuntimeError> {
@@ -122,8 +146,9 @@ impl MockBackend {
                     found: launch.prepared.kernel.into(),
                 });
             };
-            let places = |ids: &[oneir_runtime::BufferId]| {
-                ids.iter().map(|b| self.place(&buffers[b.at()])).collect::<Result<Vec<_>, _>>()
+            let places = |ids: &[BufferId]| {
+                let bound = ids.iter().map(|b| &buffers[b.at()]);
+                bound.map(|b| memory(b).map(|_| b.clone())).collect::<Result<Vec<_>, _>>()
             };
             out.push(MockLaunch {
                 kernel: kernel.clone(),
@@ -133,6 +158,65 @@ impl MockBackend {
         }
         Ok(Arc::new(out))
     }
+}
+
+fn stopped() -> RuntimeError {
+    RuntimeError::Stopped { device: "mock".into() }
+}
+
+/// A thread that does what it is sent, in order.
+fn queue() -> Sender<Command> {
+    let (sender, commands) = channel::<Command>();
+    std::thread::spawn(move || {
+        for Command { task, waits, done } in commands {
+            let outcome = waits.iter().try_for_each(Event::wait).and_then(|()| perform(&task));
+            // The memories go before anyone hears that they were used.
+            drop((task, waits));
+            done.finish(outcome);
+        }
+    });
+    sender
+}
+
+fn send(queue: &Sender<Command>, task: Task, waits: &[Event]) -> Result<Event, RuntimeError> {
+    let done = Arc::new(MockSignal::default());
+    queue.send(Command { task, waits: waits.to_vec(), done: done.clone() }).map_err(|_| stopped())?;
+    Ok(Event::of(done))
+}
+
+fn perform(task: &Task) -> Result<(), RuntimeError> {
+    let range =
+        |bytes: &mut Vec<u8>, at: usize, len: usize| -> Result<std::ops::Range<usize>, RuntimeError> {
+            let end = at.checked_add(len).filter(|&end| end <= bytes.len());
+            end.map(|end| at..end).ok_or_else(outside)
+        };
+    match task {
+        Task::Upload(to, given) => {
+            let mut bytes = bytes_of(memory(to)?);
+            let range = range(&mut bytes, to.offset, given.len())?;
+            bytes[range].copy_from_slice(given);
+        }
+        Task::Fill(to, len, byte) => {
+            let mut bytes = bytes_of(memory(to)?);
+            let range = range(&mut bytes, to.offset, *len)?;
+            bytes[range].fill(*byte);
+        }
+        Task::Run(launches) => {
+            for launch in launches.iter() {
+                launch.run().map_err(|why| RuntimeError::Kernel {
+                    device: "mock".into(),
+                    op: launch.kernel.sym.name().to_string(),
+                    why: Box::new(why),
+                })?;
+            }
+        }
+        Task::Nothing => {}
+    }
+    Ok(())
+}
+
+fn outside() -> RuntimeError {
+    RuntimeError::BadPlan { launch: 0, kernel: "copy".into(), problem: "the range leaves its memory".into() }
 }
 
 impl Backend for MockBackend {
@@ -148,132 +232,74 @@ impl Backend for MockBackend {
         1
     }
 
+    fn stream(&self) -> Result<Stream, RuntimeError> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.push(queue());
+        Ok(Stream(queues.len() as u32 - 1))
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError> {
         // The host's own limit stands in for the card's.
         if bytes > 1 << 40 {
             return Err(RuntimeError::OutOfMemory { device: "mock".into(), bytes });
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.queue.send(Command::Allocate(number, bytes))?;
-        Ok(Arc::new(MockMemory { number, len: bytes, queue: self.queue.clone() }))
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        // Fresh memory holds anything.
+        Ok(Arc::new(MockMemory { number, len: bytes, bytes: Mutex::new(vec![0xCD; bytes]) }))
     }
 
-    fn upload(&self, to: &Bound, bytes: &[u8]) -> Result<(), RuntimeError> {
-        self.queue.send(Command::Upload(self.place(to)?, bytes.to_vec()))
+    fn upload(&self, stream: Stream, to: &Bound, bytes: &[u8]) -> Result<Event, RuntimeError> {
+        memory(to)?;
+        self.send(stream, Task::Upload(to.clone(), bytes.to_vec()), &[])
     }
 
     fn download(&self, from: &Bound, len: usize) -> Result<Buffer, RuntimeError> {
-        let (reply, answer) = channel();
-        self.queue.send(Command::Download(self.place(from)?, len, reply))?;
-        let bytes = answer.recv().map_err(|_| RuntimeError::Stopped { device: "mock".into() })??;
-        Ok(Buffer::copy_of(&bytes))
+        let bytes = bytes_of(memory(from)?);
+        let end = from.offset.checked_add(len).ok_or_else(outside)?;
+        Ok(Buffer::copy_of(bytes.get(from.offset..end).ok_or_else(outside)?))
     }
 
-    fn fill(&self, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError> {
-        self.queue.send(Command::Fill(self.place(to)?, len, byte))
+    fn fill(&self, stream: Stream, to: &Bound, len: usize, byte: u8) -> Result<(), RuntimeError> {
+        memory(to)?;
+        self.send(stream, Task::Fill(to.clone(), len, byte), &[]).map(|_| ())
     }
 
-    fn submit(&self, work: Work<'_>) -> Result<(), RuntimeError> {
-        match work.after {
-            None => self.queue.send(Command::Run(self.launches(work.launches, work.buffers)?)),
-            Some(after) => {
-                for (at, launch) in work.launches.chunks(1).enumerate() {
-                    self.queue.send(Command::Run(self.launches(launch, work.buffers)?))?;
-                    self.synchronise()?;
-                    after(at);
-                }
-                Ok(())
-            }
+    fn submit(&self, work: Work<'_>) -> Result<Event, RuntimeError> {
+        let Some(after) = work.after else {
+            let launches = self.launches(work.launches, work.buffers)?;
+            return self.send(work.stream, Task::Run(launches), work.waits);
+        };
+        let mut done = self.send(work.stream, Task::Nothing, work.waits)?;
+        for (at, launch) in work.launches.chunks(1).enumerate() {
+            let launches = self.launches(launch, work.buffers)?;
+            done = self.send(work.stream, Task::Run(launches), &[done])?;
+            // What failed is told by the last event.
+            _ = done.wait();
+            after(at);
         }
+        Ok(done)
     }
 
     fn capture(&self, work: &Work<'_>) -> Result<Option<Box<dyn Captured>>, RuntimeError> {
         let launches = self.launches(work.launches, work.buffers)?;
-        let held = work.buffers.iter().map(|b| b.memory.clone()).collect();
-        Ok(Some(Box::new(Recorded { launches, queue: self.queue.clone(), _held: held })))
+        Ok(Some(Box::new(Recorded { launches, queue: self.queue(work.stream)? })))
     }
 
     fn synchronise(&self) -> Result<(), RuntimeError> {
-        let (reply, answer) = channel();
-        self.queue.send(Command::Wait(reply))?;
-        answer.recv().map_err(|_| RuntimeError::Stopped { device: "mock".into() })?
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        queues.iter().map(|queue| send(queue, Task::Nothing, &[])?.wait()).collect()
     }
 }
 
 struct Recorded {
     launches: Arc<Vec<MockLaunch>>,
-    queue: Queue,
-    _held: Vec<Arc<dyn Memory>>,
+    queue: Sender<Command>,
 }
 
 impl Captured for Recorded {
-    fn replay(&self) -> Result<(), RuntimeError> {
-        self.queue.send(Command::Run(self.launches.clone()))
+    fn replay(&self, waits: &[Event]) -> Result<Event, RuntimeError> {
+        send(&self.queue, Task::Run(self.launches.clone()), waits)
     }
-}
-
-/// What the device's thread alone can see.
-#[derive(Default)]
-struct Card {
-    memory: HashMap<u64, Vec<u8>>,
-    /// The first error since the host last waited.
-    status: Option<RuntimeError>,
-}
-
-impl Card {
-    fn obey(&mut self, command: Command) {
-        match command {
-            Command::Allocate(number, bytes) => {
-                // Fresh memory holds anything.
-                self.memory.insert(number, vec![0xCD; bytes]);
-            }
-            Command::Free(number) => {
-                self.memory.remove(&number);
-            }
-            Command::Upload((number, at), bytes) => match self.range(number, at, bytes.len()) {
-                Some(range) => range.copy_from_slice(&bytes),
-                None => self.fault("upload"),
-            },
-            Command::Fill((number, at), len, byte) => match self.range(number, at, len) {
-                Some(range) => range.fill(byte),
-                None => self.fault("fill"),
-            },
-            Command::Run(launches) => {
-                for launch in launches.iter() {
-                    if let Err(why) = launch.run(&mut self.memory) {
-                        let op = launch.kernel.sym.name().to_string();
-                        let error = RuntimeError::Kernel { device: "mock".into(), op, why: Box::new(why) };
-                        self.status.get_or_insert(error);
-                    }
-                }
-            }
-            Command::Download((number, at), len, reply) => {
-                let bytes = self.range(number, at, len).map(|range| range.to_vec());
-                let answer = match (self.status.take(), bytes) {
-                    (Some(error), _) => Err(error),
-                    (None, Some(bytes)) => Ok(bytes),
-                    (None, None) => Err(fault("download")),
-                };
-                // The host may have stopped waiting.
-                _ = reply.send(answer);
-            }
-            Command::Wait(reply) => {
-                _ = reply.send(self.status.take().map_or(Ok(()), Err));
-            }
-        }
-    }
-
-    fn range(&mut self, number: u64, at: usize, len: usize) -> Option<&mut [u8]> {
-        self.memory.get_mut(&number)?.get_mut(at..at.checked_add(len)?)
-    }
-
-    fn fault(&mut self, what: &'static str) {
-        self.status.get_or_insert(fault(what));
-    }
-}
-
-fn fault(what: &'static str) -> RuntimeError {
-    RuntimeError::BadPlan { launch: 0, kernel: what.into(), problem: "the range leaves its memory".into() }
 }
 
 struct MockKernel {
@@ -284,17 +310,18 @@ struct MockKernel {
 
 struct MockLaunch {
     kernel: Arc<MockKernel>,
-    reads: Vec<Place>,
-    writes: Vec<Place>,
+    reads: Vec<Bound>,
+    writes: Vec<Bound>,
 }
 
 impl MockLaunch {
-    fn run(&self, memory: &mut HashMap<u64, Vec<u8>>) -> Result<(), EvalError> {
+    fn run(&self) -> Result<(), EvalError> {
+        let lost = || TensorError::OutOfBounds { element: 0, available: 0 };
         let kernel = &*self.kernel;
         let mut inputs = Vec::with_capacity(self.reads.len());
-        for ((number, at), operand) in self.reads.iter().zip(&kernel.operands) {
-            let all = memory.get(number).map(Vec::as_slice).unwrap_or_default();
-            inputs.push(gather(all, *at, operand)?);
+        for (bound, operand) in self.reads.iter().zip(&kernel.operands) {
+            let all = bytes_of(memory(bound).map_err(|_| lost())?);
+            inputs.push(gather(&all, bound.offset, operand)?);
         }
         let named = |r: &&ResultSpec| matches!(r.dst, Dst::Rows { row: RowSel::Param(_), .. });
         let count = kernel.results.iter().filter(named).count();
@@ -307,10 +334,11 @@ impl MockLaunch {
             },
             Sym::View => inputs,
         };
-        for ((value, result), (number, at)) in made.iter().zip(&kernel.results).zip(&self.writes) {
+        for ((value, result), bound) in made.iter().zip(&kernel.results).zip(&self.writes) {
             let size = value.dtype().size().unwrap_or(1);
             let bytes = value.bytes();
-            let target = memory.get_mut(number).and_then(|all| all.get_mut(*at..)).unwrap_or_default();
+            let mut all = bytes_of(memory(bound).map_err(|_| lost())?);
+            let target = all.get_mut(bound.offset..).unwrap_or_default();
             let outside = || TensorError::OutOfBounds { element: bytes.len() as isize, available: 0 };
             match result.dst {
                 Dst::Own => {

@@ -4,7 +4,7 @@
 use oneir_cpu as _;
 use oneir_ir::primitive::{Case, EvalError, Expected, Primitive};
 use oneir_ir::verify::{Tolerance, sample};
-use oneir_ir::{Leaves, Place, Spec, Value, lift, reference};
+use oneir_ir::{Cut, Place, Spec, Value, reference};
 use oneir_runtime::{Device, Evaluated};
 use oneir_tensor::HostTensor;
 use oneir_testkit::{devices, numerics_modes, program};
@@ -68,7 +68,7 @@ fn random_programs_on_every_device() {
     for device in devices().unwrap().iter().flat_map(numerics_modes) {
         for seed in 0..60 {
             let (inputs, outputs) = program(seed, 24).unwrap();
-            let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap().graph;
+            let lifted = Cut::new(&inputs, &outputs).lift().unwrap().graph;
             let values: Vec<HostTensor> = lifted
                 .inputs
                 .iter()

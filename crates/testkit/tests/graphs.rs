@@ -3,9 +3,9 @@
 
 use oneir_cpu as _;
 use oneir_ir::graph::{Role, TensorGraph, TensorId};
-use oneir_ir::{Leaves, Value, lift, reference, verify};
+use oneir_ir::{Cut, Value, reference, verify};
 use oneir_passes::{Options, PASSES, optimise_until};
-use oneir_runtime::{Device, Evaluated, RuntimeError, Step};
+use oneir_runtime::{Device, Evaluated, Given, RuntimeError, Step};
 use oneir_tensor::HostTensor;
 use oneir_testkit::devices;
 
@@ -14,7 +14,7 @@ use oneir_testkit::devices;
 fn replays(graph: &TensorGraph, inputs: &[HostTensor]) {
     let arguments: Vec<Value> = graph.inputs.iter().map(|&id| Value::placeholder(graph.spec(id))).collect();
     let outputs = graph.as_function().call(&arguments).unwrap();
-    let lifted = lift(&arguments, &outputs, Leaves::Constants).unwrap().graph;
+    let lifted = Cut::new(&arguments, &outputs).lift().unwrap().graph;
     let (mut expected, states) = reference::run_step(graph, inputs).unwrap();
     expected.extend(states);
     let found = reference::run(&lifted, inputs).unwrap();
@@ -89,7 +89,7 @@ fn product_with_a_transposed_strided_view() {
         let found = device.run(&graph, &inputs).unwrap()[0].to_host().unwrap();
         near(&found, &expected, device.name());
         let launches =
-            device.executable(&graph, &inputs.clone().map(|x| x.layout), &[]).unwrap().plan().launches.len();
+            device.executable(&graph, inputs.iter().map(Given::of).collect()).unwrap().plan().launches.len();
         assert_eq!(launches, 1, "{}: the view is read in place", device.name());
     }
 }

@@ -4,7 +4,7 @@
 use oneir_cpu as _;
 use oneir_ir::fast::{FastOp, Softmax};
 use oneir_ir::graph::TensorGraph;
-use oneir_ir::{BinaryOp, Leaves, Place, Primitive, ReduceOp, Spec, UnaryOp, Value, lift, reference, verify};
+use oneir_ir::{BinaryOp, Cut, Place, Primitive, ReduceOp, Spec, UnaryOp, Value, reference, verify};
 use oneir_runtime::{Device, Evaluated, Runtime};
 use oneir_tensor::{DType, HostTensor};
 use oneir_testkit::{Random, devices};
@@ -55,7 +55,7 @@ fn a_whole_read_may_become_a_view_on_other_sizes() {
         let x = Value::placeholder(Spec::new(DType::F32, [n, n]));
         let y = x.unary(UnaryOp::Tanh).unwrap();
         let z = y.add(&y.transpose(&[1, 0]).unwrap()).unwrap();
-        lift(&[x], &[z], Leaves::Constants).unwrap().graph
+        Cut::new(&[x], &[z]).lift().unwrap().graph
     };
     for n in [1, 3, 2, 0] {
         if let Err(e) = run_both(&device, &g(n), 5) {
@@ -74,7 +74,7 @@ fn a_softmax_over_the_wrong_axis_is_none() {
         let e = x.subtract(&turn(m)).unwrap().unary(UnaryOp::Exp).unwrap();
         let s = e.reduce(ReduceOp::Sum, &[1]).unwrap();
         let z = e.divide(&turn(s)).unwrap();
-        lift(&[x], &[z], Leaves::Constants).unwrap().graph
+        Cut::new(&[x], &[z]).lift().unwrap().graph
     };
     for n in [1, 3, 2, 0] {
         if let Err(e) = run_both(&device, &g(n), 5) {
@@ -93,7 +93,7 @@ fn constants_in_one_memory_keep_their_own_numbers() {
         let c = Value::constant(all.slice(&[0], &[1], &[n]).unwrap());
         let x = Value::placeholder(Spec::new(DType::F32, [1]));
         let z = x.add(&c.reduce(ReduceOp::Sum, &[0]).unwrap()).unwrap();
-        lift(&[x], &[z], Leaves::Constants).unwrap().graph
+        Cut::new(&[x], &[z]).lift().unwrap().graph
     };
     for n in [64, 128] {
         if let Err(e) = run_both(&device, &g(n), 5) {
@@ -202,7 +202,7 @@ fn views_follow_a_size_that_is_data() {
             let c = Value::placeholder(Spec::new(DType::I32, [0usize; 0]));
             let nrw = record(Primitive::Narrow { axis: 0 }, &[&x, &c]);
             let z = f(&nrw);
-            let g = lift(&[x, c], &[z], Leaves::Constants).unwrap().graph;
+            let g = Cut::new(&[x, c], &[z]).lift().unwrap().graph;
             let xs = verify::sample(g.tensor(g.inputs[0]), 4).unwrap();
             let cs = HostTensor::scalar(count);
             let e = reference::run(&g, &[xs.clone(), cs.clone()]);
@@ -270,7 +270,7 @@ fn negative_zero_stays() {
     let device = dev();
     let x = Value::placeholder(Spec::new(DType::F32, [2]));
     let z = x.add(&x.filled_like(0.0).unwrap()).unwrap().unary(UnaryOp::Reciprocal).unwrap();
-    let g = lift(&[x], &[z], Leaves::Constants).unwrap().graph;
+    let g = Cut::new(&[x], &[z]).lift().unwrap().graph;
     let xs = HostTensor::from_slice(&[2], &[-0.0f32, 0.0]).unwrap();
     let e = reference::run(&g, std::slice::from_ref(&xs)).unwrap()[0].to_vec::<f32>().unwrap();
     let f =
@@ -383,7 +383,7 @@ fn sized_program(seed: u64, a: usize, b: usize) -> Option<TensorGraph> {
     for _ in 0..r.below(3) {
         outs.push(vals[inputs.len() + r.below(made)].0.clone());
     }
-    lift(&inputs, &outs, Leaves::Constants).ok().map(|l| l.graph)
+    Cut::new(&inputs, &outs).lift().ok().map(|l| l.graph)
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn a_product_is_no_bias_of_itself() {
                 1 => z.unary(UnaryOp::Tanh).unwrap(),
                 _ => z.multiply(&z.unary(UnaryOp::Sigmoid).unwrap()).unwrap(),
             };
-            let g = lift(&[a, b], &[z], Leaves::Constants).unwrap().graph;
+            let g = Cut::new(&[a, b], &[z]).lift().unwrap().graph;
             if let Err(e) = run_both(&dev(), &g, 3) {
                 bad.push(format!("{m} {k} {n} act {act}: {e}"));
             }
@@ -519,7 +519,7 @@ fn control_flow_nests() {
     let f32 = |s: &[usize]| Spec::new(DType::F32, s);
     let body = |specs: &[Spec], f: &dyn Fn(&[Value]) -> Vec<Value>| {
         let i: Vec<Value> = specs.iter().cloned().map(Value::placeholder).collect();
-        Body::new(lift(&i, &f(&i), Leaves::Constants).unwrap().graph)
+        Body::new(Cut::new(&i, &f(&i)).lift().unwrap().graph)
     };
     let mut bad = vec![];
     for n in [0usize, 1, 3] {
@@ -551,7 +551,7 @@ fn control_flow_nests() {
                 outs.push(all[1].transpose(&[1, 0]).unwrap());
                 outs.push(all[0].add(&c).unwrap());
                 outs.push(c.clone());
-                let g = lift(&[x, c], &outs, Leaves::Constants).unwrap().graph;
+                let g = Cut::new(&[x, c], &outs).lift().unwrap().graph;
                 for d in devices().unwrap() {
                     if let Err(e) = run_both(&d, &g, 2) {
                         bad.push(format!("{} n={n} limit={limit} rev={reverse}: {e}", d.name()));
@@ -574,7 +574,7 @@ fn what_is_a_softmax_for_one_row_is_none_for_three() {
         let s = e.reduce(ReduceOp::Sum, &[1]).unwrap();
         let s = record(Primitive::Slice { start: vec![n - 1, 0], step: vec![-1, 1], len: vec![n, 1] }, &[&s]);
         let z = e.divide(&s.broadcast(&[n, 4]).unwrap()).unwrap();
-        lift(&[x], &[z], Leaves::Constants).unwrap().graph
+        Cut::new(&[x], &[z]).lift().unwrap().graph
     };
     for n in [1, 3] {
         if let Err(e) = run_both(&device, &g(n), 5) {

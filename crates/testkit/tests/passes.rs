@@ -1,10 +1,10 @@
 //! Every pass keeps every invariant and every number, on all primitives' cases
 //! and on random programs; and a pass that is broken on purpose is caught.
 
-use oneir_ir::graph::{Class, GraphError, Sym, TensorGraph};
+use oneir_ir::graph::{Class, GraphError, Role, Storage, Sym, TensorGraph};
 use oneir_ir::primitive::{Case, Expected, Primitive, StepOp};
-use oneir_ir::{BinaryOp, Leaves, Nature, Place, Spec, UnaryOp, Value, lift, verify};
-use oneir_passes::{Options, PASSES, optimise_until, replay};
+use oneir_ir::{BinaryOp, Cut, Nature, Place, Spec, UnaryOp, Value, verify};
+use oneir_passes::{Options, PASSES, optimise, optimise_until, replay};
 use oneir_tensor::HostTensor;
 use oneir_testkit::{Random, program};
 
@@ -43,16 +43,47 @@ fn passes_keep_every_primitive() {
             inputs.iter().map(|x| Value::placeholder(Spec::new(x.dtype(), x.shape().clone()))).collect();
         let outputs =
             Value::record_all(primitive, &arguments.iter().collect::<Vec<_>>(), Place::Internal).unwrap();
-        let lifted = lift(&arguments, &outputs, Leaves::Constants).unwrap();
+        let lifted = Cut::new(&arguments, &outputs).lift().unwrap();
         verified(&lifted.graph, &inputs);
     }
+}
+
+/// After the front end, facts are refined only: a computed tensor may become
+/// known, nothing else changes.
+#[test]
+fn facts_are_refined_only() {
+    let mut known = 0;
+    let x = Value::placeholder(Spec::new(oneir_tensor::DType::F32, [3]));
+    let two = Value::constant(HostTensor::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap());
+    let folds = two.multiply(&two).and_then(|four| x.add(&four)).unwrap();
+    let programs =
+        std::iter::once((vec![x], vec![folds])).chain((0..200).map(|seed| program(seed, 24).unwrap()));
+    for (seed, (inputs, outputs)) in programs.enumerate() {
+        let before = Cut::new(&inputs, &outputs).lift().unwrap().graph;
+        let (after, _) = optimise(before.clone(), &Options::default()).unwrap();
+        assert_eq!(
+            (&before.inputs, &before.outputs, &before.step),
+            (&after.inputs, &after.outputs, &after.step)
+        );
+        for (old, new) in before.tensors.iter().zip(&after.tensors) {
+            let mut refined = old.clone();
+            if old.storage == Storage::Computed && new.role == Role::Constant && old.role == Role::Activation
+            {
+                known += 1;
+                (refined.role, refined.storage) = (Role::Constant, new.storage.clone());
+                assert!(matches!(new.storage, Storage::Values(_)));
+            }
+            assert_eq!(&refined, new, "seed {seed}");
+        }
+    }
+    assert!(known > 0, "no tensor became known");
 }
 
 #[test]
 fn passes_keep_random_programs() {
     for seed in 0..300 {
         let (inputs, outputs) = program(seed, 24).unwrap();
-        let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap();
+        let lifted = Cut::new(&inputs, &outputs).lift().unwrap();
         verified(&lifted.graph, &sampled(&lifted.graph, seed));
     }
 }
@@ -106,7 +137,7 @@ fn a_broken_pass_is_caught() {
     let mut caught = [0usize; 2];
     for seed in 0..200 {
         let (inputs, outputs) = program(seed, 24).unwrap();
-        let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap().graph;
+        let lifted = Cut::new(&inputs, &outputs).lift().unwrap().graph;
         let (good, _) = optimise_until(lifted.clone(), &Options::default(), "dead").unwrap();
         if good.ops.is_empty() {
             continue;
@@ -143,7 +174,7 @@ fn classes_are_recognised_by_definition() {
     for (class, specs) in classes {
         let inputs: Vec<Value> = specs.iter().cloned().map(Value::placeholder).collect();
         for spelling in class.spellings(&inputs).unwrap() {
-            let lifted = lift(&inputs, std::slice::from_ref(&spelling), Leaves::Constants).unwrap();
+            let lifted = Cut::new(&inputs, std::slice::from_ref(&spelling)).lift().unwrap();
             let (graph, _) = optimise_until(lifted.graph.clone(), &Options::default(), "dead").unwrap();
             let [op] = &graph.ops[..] else { panic!("{class:?} is not one op:\n{graph}") };
             let Sym::Fused(fused) = &op.sym else { panic!("{class:?} was not found:\n{graph}") };

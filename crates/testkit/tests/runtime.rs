@@ -3,10 +3,10 @@
 use oneir_cpu as _;
 use oneir_ir::fast::{FastOp, Softmax};
 use oneir_ir::graph::TensorGraph;
-use oneir_ir::{BinaryOp, Leaves, Place, Primitive, ReduceOp, Spec, Value, lift, reference, verify};
+use oneir_ir::{BinaryOp, Cut, Place, Primitive, ReduceOp, Spec, Value, reference, verify};
 use oneir_passes::{Options, optimise, replay};
-use oneir_runtime::{Device, DeviceOptions, Evaluated, Runtime, RuntimeError};
-use oneir_tensor::{DType, HostTensor, Layout};
+use oneir_runtime::{Device, DeviceOptions, Evaluated, Given, Runtime, RuntimeError};
+use oneir_tensor::{DType, HostTensor};
 use oneir_testkit::{Random, devices, program};
 
 fn record(primitive: Primitive, inputs: &[&Value]) -> Value {
@@ -22,7 +22,7 @@ fn with_past(past: usize) -> TensorGraph {
     let scaled = scores.multiply(&scores.filled_like(0.35).unwrap()).unwrap();
     let weights = record(Primitive::Fast(FastOp::from(Softmax { axis: 1 })), &[&scaled]);
     let out = weights.matmul(&all).unwrap().add(&query).unwrap();
-    lift(&[past_keys, keys, query], &[out, all], Leaves::Constants).unwrap().graph
+    Cut::new(&[past_keys, keys, query], &[out, all]).lift().unwrap().graph
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn recipes_replay_on_other_sizes_or_refuse() {
         let y = x.reduce(ReduceOp::Sum, &[1]).unwrap().broadcast(&[n, 3]).unwrap();
         let z = x.binary(BinaryOp::Add, &y).unwrap().reshape(&[3 * n]).unwrap();
         let w = z.add(&flat).unwrap().broadcast(&[1, 3 * n]).unwrap();
-        lift(&[x], &[w], Leaves::Constants).unwrap().graph
+        Cut::new(&[x], &[w]).lift().unwrap().graph
     };
     let (_, recipe) = optimise(sized(4), &Options::default()).unwrap();
     let mut replayed = 0;
@@ -114,8 +114,8 @@ fn dead_buffers_are_used_again() {
     for _ in 0..50 {
         y = y.add(&x).unwrap().multiply(&y).unwrap();
     }
-    let graph = lift(&[x], &[y], Leaves::Constants).unwrap().graph;
-    let executable = device.executable(&graph, &[Layout::contiguous(&[1024])], &[]).unwrap();
+    let graph = Cut::new(&[x], &[y]).lift().unwrap().graph;
+    let executable = device.executable(&graph, vec![Given::rows(&[1024])]).unwrap();
     assert!(executable.plan().arena <= 4 * 4096, "{} bytes", executable.plan().arena);
 }
 
@@ -126,8 +126,8 @@ fn constants_are_computed_once() {
     let prepared = table.add(&table).unwrap().multiply(&table).unwrap();
     let x = Value::placeholder(Spec::new(DType::F32, [1, 64]));
     let y = x.matmul(&prepared).unwrap();
-    let graph = lift(&[x], &[y], Leaves::Constants).unwrap().graph;
-    let executable = device.executable(&graph, &[Layout::contiguous(&[1, 64])], &[]).unwrap();
+    let graph = Cut::new(&[x], &[y]).lift().unwrap().graph;
+    let executable = device.executable(&graph, vec![Given::rows(&[1, 64])]).unwrap();
     let plan = executable.plan();
     assert_eq!((plan.prologue.len(), plan.launches.len()), (1, 1), "the table is prepared once");
 }
@@ -136,7 +136,7 @@ fn constants_are_computed_once() {
 fn capturing(device: &Device, captured: &HostTensor, f: impl Fn(&Value, &Value) -> Value) -> Vec<f32> {
     let held = device.put(captured).unwrap().into_value();
     let x = Value::placeholder(Spec::new(DType::F32, [2]));
-    let lifted = lift(std::slice::from_ref(&x), &[f(&x, &held)], Leaves::Constants).unwrap();
+    let lifted = Cut::new(std::slice::from_ref(&x), &[f(&x, &held)]).lift().unwrap();
     let mut inputs = vec![device.put(&HostTensor::from_slice(&[2], &[0f32, 0.0]).unwrap()).unwrap()];
     inputs.extend(lifted.leaves.iter().map(|leaf| Evaluated::of(leaf).unwrap().clone()));
     device.run(&lifted.graph, &inputs).unwrap()[0].to_host().unwrap().to_vec().unwrap()
@@ -206,7 +206,7 @@ fn wrong_inputs_are_refused_by_name() {
     for device in devices().unwrap() {
         let x = Value::placeholder(Spec::new(DType::F32, [2]));
         let y = x.add(&x).unwrap();
-        let graph = lift(&[x], &[y], Leaves::Constants).unwrap().graph;
+        let graph = Cut::new(&[x], &[y]).lift().unwrap().graph;
         let wrong = device.put(&HostTensor::from_slice(&[3], &[1f32; 3]).unwrap()).unwrap();
         let error = device.run(&graph, &[wrong]).unwrap_err().to_string();
         assert_eq!(error, "input 0 must be f32[2], found f32[3]", "{}", device.name());
@@ -216,25 +216,6 @@ fn wrong_inputs_are_refused_by_name() {
     let error = Runtime::global().device("abacus").unwrap_err();
     assert!(matches!(error, RuntimeError::UnknownDevice { .. }));
     assert!(error.to_string().contains("cpu-reference"), "{error}");
-}
-
-#[test]
-fn data_without_a_result_is_an_error_of_that_evaluation_alone() {
-    use oneir_ir::primitive::LinalgOp;
-    for device in devices().unwrap() {
-        let singular = device.put(&HostTensor::from_slice(&[2, 2], &[1f32, 1.0, 1.0, 1.0]).unwrap()).unwrap();
-        let singular = singular.into_value();
-        let inverse = record(Primitive::Linalg(LinalgOp::Inverse), &[&singular]);
-        let told = device
-            .evaluate(std::slice::from_ref(&inverse))
-            .and_then(|()| Evaluated::of(&inverse).map_or(Ok(()), |found| found.to_host().map(|_| ())));
-        let error = told.unwrap_err().to_string();
-        assert!(error.contains("inverse") || error.contains("linalg"), "{}: {error}", device.name());
-        let fine = singular.add(&singular).unwrap();
-        device.evaluate(std::slice::from_ref(&fine)).unwrap();
-        let found = Evaluated::of(&fine).unwrap().to_host().unwrap();
-        assert_eq!(found.to_vec::<f32>().unwrap(), [2f32; 4], "{}", device.name());
-    }
 }
 
 /// Texts that are not graphs are refused; none makes the parser panic, hang or
@@ -269,7 +250,7 @@ fn hostile_texts_are_refused() {
 
 fn lift_text() -> String {
     let (inputs, outputs) = program(3, 16).unwrap();
-    let lifted = lift(&inputs, &outputs, Leaves::Constants).unwrap().graph;
+    let lifted = Cut::new(&inputs, &outputs).lift().unwrap().graph;
     optimise(lifted.clone(), &Options::default()).unwrap().0.to_string()
 }
 

@@ -129,6 +129,23 @@ fn there_is_one_global() {
     }
 }
 
+/// Passes and planning ask what kind of operation a primitive is. Names stand
+/// only where an identity of one primitive is meant, and where the host runs
+/// control flow; matching and lowering make copies and calls of their own.
+#[test]
+fn passes_ask_natures() {
+    let named = ["simplify.rs", "pattern.rs", "cse.rs", "execute.rs", "legalize.rs"];
+    for (name, text) in files(&["rs"]) {
+        let asks = name.starts_with("crates/passes/src/") || name.starts_with("crates/runtime/src/");
+        if !asks || named.iter().any(|n| name.ends_with(&format!("/{n}"))) {
+            continue;
+        }
+        let code = code(&text);
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        assert!(!code.contains("Primitive::"), "{name} names a primitive");
+    }
+}
+
 #[test]
 fn nothing_is_left_undone() {
     for (name, text) in files(&["rs"]) {

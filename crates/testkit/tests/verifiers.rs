@@ -4,7 +4,7 @@
 use oneir_cpu as _;
 use oneir_ir::fast::{FastOp, Softmax};
 use oneir_ir::graph::{Dst, GraphError, Op, Operand, Part, Span, Sym, Tensor, TensorGraph, WriteResult};
-use oneir_ir::{Invalid, Leaves, Place, Primitive, Spec, Value, lift, reference, verify};
+use oneir_ir::{Cut, Invalid, Place, Primitive, Spec, Value, reference, verify};
 use oneir_passes::{Options, optimise};
 use oneir_runtime::Step;
 use oneir_tensor::{DType, HostTensor};
@@ -159,7 +159,7 @@ fn copies_and_dependencies_stay() {
     let copy = record(Primitive::Copy, &[&x]);
     let twin = record(Primitive::Copy, &[&x]);
     let after = record(Primitive::Depends { n_deps: 1 }, &[&copy, &twin]);
-    let lifted = lift(&[x], &[after], Leaves::Constants).unwrap().graph;
+    let lifted = Cut::new(&[x], &[after]).lift().unwrap().graph;
     let (made, _) = optimise(lifted, &Options::default()).unwrap();
     let names: Vec<&str> = made.ops.iter().map(|op| op.sym.name()).collect();
     assert_eq!(names, ["copy", "copy", "depends"], "{made}");

@@ -1,6 +1,7 @@
 //! The built command, as a user runs it.
 
 mod bench;
+mod conformance;
 mod dynamic;
 mod files;
 mod inspect;

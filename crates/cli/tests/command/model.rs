@@ -20,11 +20,11 @@ fn varint(mut n: usize) -> Vec<u8> {
 }
 
 /// A protobuf field with a length.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2][..], &varint(content.len()), content].concat()
 }
 
-fn number(field: u8, value: usize) -> Vec<u8> {
+pub(crate) fn number(field: u8, value: usize) -> Vec<u8> {
     [&[field << 3][..], &varint(value)].concat()
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oneir_ir::primitive::{Case, Expected};
 use oneir_ir::verify::Tolerance;
-use oneir_ir::{Leaves, Nature, Place, Spec, Value, lift};
+use oneir_ir::{Cut, Nature, Place, Spec, Value};
 use oneir_runtime::{Device, DeviceOptions, Numerics};
 use oneir_tensor::HostTensor;
 
@@ -16,7 +16,7 @@ fn check(device: &Device, case: &Case, what: &str) {
     let arguments: Vec<Value> = case.inputs.iter().map(|x| Value::placeholder(spec(x))).collect();
     let refs: Vec<&Value> = arguments.iter().collect();
     let outputs = Value::record_all(case.primitive.clone(), &refs, Place::Internal).unwrap();
-    let lifted = lift(&arguments, &outputs, Leaves::Constants).unwrap();
+    let lifted = Cut::new(&arguments, &outputs).lift().unwrap();
     let given: Vec<_> = case.inputs.iter().map(|x| device.put(x).unwrap()).collect();
     let found = device.run(&lifted.graph, &given).unwrap();
     for (f, e) in found.iter().zip(&case.primitive.evaluate(&case.inputs).unwrap()) {

@@ -282,12 +282,7 @@ fn results_take_the_memory_of_operands() {
         let z = y.subtract(&top).unwrap().unary(UnaryOp::Exp).unwrap().multiply(&y).unwrap();
         let back = z.transpose(&[1, 0]).unwrap();
         let w = back.add(&back).unwrap();
-        let want = oneir_ir::lift(
-            std::slice::from_ref(&leaf),
-            std::slice::from_ref(&w),
-            oneir_ir::Leaves::Constants,
-        )
-        .unwrap();
+        let want = oneir_ir::Cut::new(std::slice::from_ref(&leaf), std::slice::from_ref(&w)).lift().unwrap();
         let want = oneir_ir::reference::run(&want.graph, std::slice::from_ref(&x)).unwrap();
         let given = [device.put(&x).unwrap()];
         let (found, _) = run_values(&device, &[leaf], &[w], &given);

@@ -7,7 +7,7 @@ use super::TensorGraph;
 use crate::attr::Attr;
 use crate::primitive::EvalError;
 use crate::text::{Cursor, TextError};
-use crate::{Invalid, Leaves, Spec, Specs, Value, lift, reference, text};
+use crate::{Cut, Invalid, Spec, Specs, Value, reference, text};
 
 /// A graph that a control-flow primitive runs, from its inputs to its outputs.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -29,8 +29,7 @@ impl Body {
     pub(crate) fn build(specs: &[Spec], f: impl FnOnce(&[Value]) -> Result<Vec<Value>, Invalid>) -> Body {
         let inputs: Vec<Value> = specs.iter().cloned().map(Value::placeholder).collect();
         let outputs = f(&inputs).unwrap_or_else(|e| panic!("a case's body: {e}"));
-        let lifted =
-            lift(&inputs, &outputs, Leaves::Constants).unwrap_or_else(|e| panic!("a case's body: {e}"));
+        let lifted = Cut::new(&inputs, &outputs).lift().unwrap_or_else(|e| panic!("a case's body: {e}"));
         Body::new(lifted.graph)
     }
 

@@ -25,12 +25,12 @@ impl Function<'_> {
     /// When the arguments do not fit the graph.
     ///
     /// ```
-    /// use oneir_ir::{Leaves, Spec, Value, graph::TensorGraph, lift};
+    /// use oneir_ir::{Cut, Spec, Value, graph::TensorGraph};
     /// use oneir_tensor::DType;
     ///
     /// let x = Value::placeholder(Spec::new(DType::F32, [2]));
     /// let y = x.add(&x)?;
-    /// let graph = lift(&[x], &[y], Leaves::Constants)?.graph;
+    /// let graph = Cut::new(&[x], &[y]).lift()?.graph;
     /// let again = graph.as_function().call(&[Value::placeholder(Spec::new(DType::F32, [2]))])?;
     /// assert_eq!(again[0].spec(), &Spec::new(DType::F32, [2]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -28,6 +28,7 @@ mod strings;
 mod training;
 
 use crate::call::{Call, Results};
+use crate::control::Control;
 
 /// One operator.
 pub(crate) struct Row {
@@ -41,11 +42,21 @@ pub(crate) struct Row {
     /// where numbers do.
     pub(crate) moves: bool,
     /// Computes it.
-    pub(crate) run: fn(&Call<'_>) -> Results,
+    pub(crate) run: Run,
+}
+
+/// How an operator is computed.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    /// As array calls.
+    Node(fn(&Call<'_>) -> Results),
+    /// By running graphs in its attributes.
+    Control(Control),
 }
 
 /// The families' rows.
 const FAMILIES: &[&[Row]] = &[
+    crate::control::ROWS,
     attention::ROWS,
     convert::ROWS,
     creation::ROWS,
@@ -87,14 +98,23 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str, &'static
 
 /// A row, of the standard domain where none is named.
 macro_rules! row {
+    (control $name:ident $since:expr) => {
+        $crate::ops::Row {
+            domain: "",
+            name: stringify!($name),
+            since: &$since,
+            moves: false,
+            run: $crate::ops::Run::Control($crate::control::Control::$name),
+        }
+    };
     (moves $name:ident $since:expr => $run:expr) => {
-        $crate::ops::Row { domain: "", name: stringify!($name), since: &$since, moves: true, run: $run }
+        $crate::ops::Row { domain: "", name: stringify!($name), since: &$since, moves: true, run: $crate::ops::Run::Node($run) }
     };
     ($name:ident $since:expr => $run:expr) => {
         row!("" $name $since => $run)
     };
     ($domain:literal $name:ident $since:expr => $run:expr) => {
-        $crate::ops::Row { domain: $domain, name: stringify!($name), since: &$since, moves: false, run: $run }
+        $crate::ops::Row { domain: $domain, name: stringify!($name), since: &$since, moves: false, run: $crate::ops::Run::Node($run) }
     };
 }
-use row;
+pub(crate) use row;

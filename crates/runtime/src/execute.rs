@@ -394,7 +394,7 @@ fn host_op(
             Ok(values)
         }
         Primitive::ScanOver { body, carried, scanned, reverse } => {
-            scan(device, body, operands, [*carried, *scanned], *reverse, &mut run_body)
+            scan(device, body, operands, [*carried, *scanned], *reverse, run_body)
         }
         Primitive::Narrow { axis } => {
             let found = operands[1].to_host()?.values()?.to_ints().and_then(|v| v.first().copied());
@@ -448,7 +448,7 @@ fn scan(
     operands: &[Evaluated],
     [carried, scanned]: [usize; 2],
     reverse: bool,
-    run_body: &mut dyn FnMut(&Body, &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError>,
+    mut run_body: impl FnMut(&Body, &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError>,
 ) -> Result<Vec<Evaluated>, RuntimeError> {
     let items = operands[carried].layout.shape[0];
     let mut values = operands.to_vec();

@@ -62,7 +62,7 @@ pub(crate) enum CliError {
     WrongCount { name: String, declared: String, found: usize },
     #[error("input `{name}`: expected a shape such as 2x3 after `{word}:`, found `{found}`")]
     MadeShape { name: String, word: &'static str, found: String },
-    #[error("input `{name}`: {shape:?} has more elements than the {limit} that a made-up value may have")]
+    #[error("input `{name}`: {shape:?} has more elements than the {limit} that a value made here may have")]
     TooLarge { name: String, shape: Vec<usize>, limit: usize },
     #[error(
         "input `{name}` must be {expected}, and {from} has elements of {found} that it cannot hold: element {at} is {value}"

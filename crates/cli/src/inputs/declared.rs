@@ -91,7 +91,9 @@ impl Along {
         }
         let sizes = declared_shape(info);
         let is_long = |size: &Open| size.fixed().is_some_and(|size| size != 1);
-        if sizes.iter().filter(|size| is_long(size)).count() > 1 {
+        let long = sizes.iter().filter(|size| is_long(size)).count();
+        let open = sizes.iter().filter(|&&size| size == Open::Any).count();
+        if long > 1 || (long == 1 && open > 1) {
             let declared = info.ty.to_string();
             return Err(CliError::NoPlace { name: info.name.clone(), declared, what });
         }
@@ -132,6 +134,9 @@ mod tests {
         assert_eq!(along(&[n, one.clone()]).unwrap().axis, Some(0));
         assert_eq!(along(&[one.clone(), one]).unwrap().axis, Some(1));
         assert_eq!(along(&[]).unwrap().shape(1), Vec::<usize>::new());
-        assert!(matches!(along(&[long.clone(), long]), Err(CliError::NoPlace { .. })));
+        let open = Dim::Unknown;
+        for unclear in [&[long.clone(), long.clone()][..], &[open.clone(), long, open]] {
+            assert!(matches!(along(unclear), Err(CliError::NoPlace { .. })));
+        }
     }
 }

@@ -61,7 +61,13 @@ pub(super) fn tensor(
     };
     let skipped = start * f64::from(rate);
     if skipped.abs() > MAX_MADE as f64 {
-        return Err(too_large(skipped.abs() as usize));
+        let (name, found) = (name.clone(), format!("{start} s"));
+        return Err(CliError::BadOption {
+            name,
+            option: "start",
+            expected: "seconds that a sound can have",
+            found,
+        });
     }
     let first = skipped.round() as i64;
     let last = mono.len() as i64;

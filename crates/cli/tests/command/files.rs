@@ -224,7 +224,8 @@ fn sounds_that_cannot_be_taken_are_refused() {
     };
     says(&[3, 5], &file, "does not say where the samples of a sound go");
     says(&[0], &format!("sound,rate=0:{file}"), "`rate`: expected samples in a second");
-    says(&[0], &format!("sound,start=1e99:{file}"), "more elements than");
+    says(&[0], &format!("sound,start=1e99:{file}"), "`start`: expected seconds that a sound can have");
+    says(&[0, 3, 0, 0], &file, "does not say where the samples of a sound go");
     says(&[0], &format!("sound,length=99999999999:{file}"), "more elements than");
     says(&[0], &format!("sound,hop=4:{file}"), "where frames of a sound go");
     says(&[0], "sound:no/such.wav", "No such file");

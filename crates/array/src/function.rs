@@ -103,7 +103,7 @@ impl Traced {
         &self,
         device: &Device,
         arguments: &[Array],
-        profile: Option<&mut Profile>,
+        mut profile: Option<&mut Profile>,
     ) -> Result<Vec<Array>, ArrayError> {
         let mut inputs = Vec::with_capacity(arguments.len() + self.captured.len());
         for argument in arguments {
@@ -113,7 +113,11 @@ impl Traced {
             inputs.push(evaluated(device, value)?);
         }
         let executable = self.executable(device, inputs.iter().map(Given::of).collect())?;
-        let results = executable.run(device, &inputs, profile)?;
+        let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
+        let results = executable.run(device, &inputs, profile.as_deref_mut())?;
+        if let Some(profile) = profile {
+            profile.place(before, &self.places);
+        }
         Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
     }
 }

@@ -22,6 +22,10 @@ pub(crate) enum CliError {
     Device { source: Box<RuntimeError> },
     #[error("{source}")]
     Tensors { source: Box<IoError> },
+    #[error("inputs are given, and no model that takes them")]
+    NoModel,
+    #[error("{from}: {problem}")]
+    Labels { from: String, problem: String },
     #[error("`--input {text}` does not say for which input it is")]
     Unnamed { text: String, takes: Vec<String> },
     #[error("{from} gives `{name}`, which the model does not take")]
@@ -36,9 +40,29 @@ pub(crate) enum CliError {
     InputFile { name: String, source: Box<IoError> },
     #[error("input `{name}`: `{text}` is no value: {fault}")]
     Literal { name: String, text: String, fault: LiteralFault },
+    #[error("input `{name}`: `{text}` is no list of strings: {found}")]
+    BadStrings { name: String, text: String, found: String },
+    #[error("input `{name}`: expected a file after `{kind}` and its options, with `:` between")]
+    NothingAfterKind { name: String, kind: &'static str },
+    #[error("input `{name}`: expected an option of `{kind}` that comes once, found `{option}`")]
+    UnknownOption { name: String, kind: &'static str, option: String, known: &'static [&'static str] },
+    #[error("input `{name}`: `{option}`: expected {expected}, found {found}")]
+    BadOption { name: String, option: &'static str, expected: &'static str, found: String },
+    #[error("input `{name}` is declared as {declared}, which does not say where {what} go")]
+    NoPlace { name: String, declared: String, what: &'static str },
+    #[error(
+        "input `{name}` is declared as {declared}, which does not say where a picture's channels and sides go"
+    )]
+    NoLayout { name: String, declared: String },
+    #[error("input `{name}` is declared as {declared}, which does not say what shape or type the bytes have")]
+    NoRawShape { name: String, declared: String },
+    #[error("input `{name}`: {needed} bytes are asked for, and there are {found}")]
+    TooShort { name: String, found: usize, needed: usize },
+    #[error("input `{name}` must be {declared}, and {found} values are given")]
+    WrongCount { name: String, declared: String, found: usize },
     #[error("input `{name}`: expected a shape such as 2x3 after `{word}:`, found `{found}`")]
     MadeShape { name: String, word: &'static str, found: String },
-    #[error("input `{name}`: {shape:?} has more elements than the {limit} that a made-up value may have")]
+    #[error("input `{name}`: {shape:?} has more elements than the {limit} that a value made here may have")]
     TooLarge { name: String, shape: Vec<usize>, limit: usize },
     #[error(
         "input `{name}` must be {expected}, and {from} has elements of {found} that it cannot hold: element {at} is {value}"
@@ -57,7 +81,7 @@ pub(crate) enum CliError {
     #[error("`--shape` names `{name}`, which the model does not take")]
     UnknownShape { name: String, takes: Vec<String> },
     #[error("{model} has no graph to show: {reason}")]
-    NoGraph { model: String, reason: String },
+    NoGraph { model: String, reason: String, assumed: Vec<String> },
     #[error("{source}")]
     Cases { source: Box<ConformanceError> },
     #[error("cannot run cases in a process: {source}")]
@@ -71,10 +95,15 @@ pub(crate) enum CliError {
 }
 
 /// What `--input` takes.
-const VALUE_FORMS: &str =
-    "a value is a number, a list such as [[1,2],[3,4]], or one such as zeros:2x3; all else names a file";
+const VALUE_FORMS: &str = "a value is a number, a list such as [[1,2],[3,4]], or a word such as zeros:2x3 or text:hello; \
+     all else names a file, and `oneir help inputs` lists the forms";
 
 impl CliError {
+    /// Whether the command line itself is wrong.
+    pub(crate) fn is_of_usage(&self) -> bool {
+        matches!(self, CliError::NoModel)
+    }
+
     /// What to do about it.
     pub(crate) fn advice(&self) -> Option<String> {
         let takes = |takes: &[String]| Some(format!("the model takes {}", takes.join(", ")));
@@ -82,6 +111,13 @@ impl CliError {
             CliError::Model { source, .. } => return model_advice(source).map(str::to_owned),
             CliError::Device { source } if matches!(**source, RuntimeError::UnknownDevice { .. }) => {
                 "name one of them with --device, or leave it out for the fastest".into()
+            }
+            CliError::NoModel => "name the ONNX file, as in oneir run MODEL.onnx --input NAME=VALUE".into(),
+            CliError::Labels { .. } => {
+                "labels are a file with a line each or a JSON list of names, FILE#KEY or metadata:KEY".into()
+            }
+            CliError::Device { source } if matches!(**source, RuntimeError::NoThreads { .. }) => {
+                "leave --threads out for this device".into()
             }
             CliError::Tensors { source } => return file_advice(source).map(str::to_owned),
             CliError::Unnamed { takes: all, .. } if all.len() == 1 => return takes(all),
@@ -104,8 +140,37 @@ impl CliError {
                 "a file with all inputs under their names goes to --inputs".into()
             }
             CliError::Literal { .. } => VALUE_FORMS.into(),
+            CliError::BadStrings { .. } => {
+                r#"write a list such as ["a", "b"], or text:WORDS for one string"#.into()
+            }
+            CliError::NothingAfterKind { kind, .. } => {
+                format!("write {kind}:FILE, or {kind},OPTION=VALUE:FILE; ./{kind} is a file of that name")
+            }
+            CliError::UnknownOption { kind, known: [], .. } => {
+                format!("`{kind}` takes no options")
+            }
+            CliError::UnknownOption { kind, known, .. } => {
+                format!("`{kind}` takes {}; `oneir help inputs` explains them", known.join(", "))
+            }
+            CliError::BadOption { .. } => "`oneir help inputs` explains the options".into(),
+            CliError::NoLayout { .. } => {
+                "name it, as in picture,layout=nchw:FILE (n is the batch, c the channels)".into()
+            }
+            CliError::NoRawShape { .. } => {
+                "raw,shape=2x3:FILE gives the shape; the type must be declared".into()
+            }
+            CliError::NoPlace { .. } => {
+                "save the values as a .npy file of the declared type and shape, and give that".into()
+            }
+            CliError::TooShort { .. } | CliError::WrongCount { .. } => {
+                "pad=VALUE fills up, first=COUNT and last=COUNT take a part, as in bytes,first=512,pad=0:FILE"
+                    .into()
+            }
             CliError::Inexact { expected, .. } => {
                 format!("only values that stay the same are converted; save the tensor as {expected}")
+            }
+            CliError::NoGraph { assumed, .. } if !assumed.is_empty() => {
+                format!("{}; `oneir inspect` without flags shows what the file says", assumption(assumed))
             }
             CliError::NoGraph { .. } => "`oneir inspect` without flags shows what the file says".into(),
             _ => return None,
@@ -133,11 +198,19 @@ fn model_advice(error: &OnnxError) -> Option<&'static str> {
 
 fn file_advice(error: &IoError) -> Option<&'static str> {
     Some(match error {
-        IoError::UnknownFormat { .. } => "tensor files end in .npy, .npz or .safetensors",
+        IoError::UnknownFormat { .. } => {
+            "tensor files end in .npy, .npz or .safetensors; for --input, a picture, a sound, text and bytes \
+             do too: `oneir help inputs`"
+        }
         IoError::NotOneTensor { .. } => "save to .npz or .safetensors, which hold any number of tensors",
         IoError::UnwritableDType { .. } => "another of npy, npz and safetensors may hold it",
         _ => return None,
     })
+}
+
+/// What is said of inputs of which a size was taken to be 1.
+pub(crate) fn assumption(names: &[String]) -> String {
+    format!("open sizes of {} are taken to be 1; --shape NAME=2x3 sets them", names.join(", "))
 }
 
 fn quoted(names: &[String]) -> String {

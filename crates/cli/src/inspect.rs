@@ -26,13 +26,14 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), CliError> {
         .map_err(|source| CliError::Model { model: name.clone(), source: Box::new(source) })?;
     let shapes = given_shapes(&file, &args.shape)?;
     let facts = file_facts(&file);
+    let assumed = assumed(&file, &shapes);
     let traced = trace(file, &shapes);
 
     let passes = match (&args.graph, &args.dump) {
         (None, None) => {
             let traced = match traced {
                 Ok(traced) => Traced::Yes(Box::new(trace_facts(&traced, &device))),
-                Err(reason) => Traced::No(reason.to_string()),
+                Err(reason) => Traced::No(reason.to_string(), assumed.clone()),
             };
             let report = Report { model: name, file: facts, traced };
             return print(&if args.json { report.json() } else { report.text() });
@@ -40,7 +41,8 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), CliError> {
         (_, Some(pass)) => pass.as_str(),
         (Some(_), None) => PASSES[PASSES.len() - 1],
     };
-    let no_graph = |reason: String| CliError::NoGraph { model: name.clone(), reason };
+    let no_graph =
+        |reason: String| CliError::NoGraph { model: name.clone(), reason, assumed: assumed.clone() };
     let traced = traced.map_err(|reason| no_graph(reason.to_string()))?;
     let lifted = traced.part.traced().graph();
     let graph = match passes {
@@ -86,6 +88,13 @@ fn given_shapes<'a>(
     Ok(shapes)
 }
 
+/// Inputs of which a size is open and not given.
+fn assumed(file: &OnnxFile, shapes: &BTreeMap<&str, &[usize]>) -> Vec<String> {
+    let inputs = file.graph.required_inputs();
+    let open = inputs.filter(|info| declared_shape(info).contains(&Open::Any));
+    open.map(|info| info.name.clone()).filter(|name| !shapes.contains_key(name.as_str())).collect()
+}
+
 /// Why a model cannot be traced.
 #[derive(Debug, thiserror::Error)]
 enum NotTraced {
@@ -98,17 +107,11 @@ enum NotTraced {
 fn trace(file: OnnxFile, shapes: &BTreeMap<&str, &[usize]>) -> Result<TracedModel, NotTraced> {
     let mut names = Vec::new();
     let mut specs = Vec::new();
-    let mut assumed = Vec::new();
+    let assumed = assumed(&file, shapes);
     for info in file.graph.required_inputs() {
-        let declared = declared_shape(info);
         let shape = match shapes.get(info.name.as_str()) {
             Some(shape) => shape.to_vec(),
-            None => {
-                if declared.contains(&Open::Any) {
-                    assumed.push(info.name.clone());
-                }
-                declared.into_iter().map(Open::or_one).collect()
-            }
+            None => declared_shape(info).into_iter().map(Open::or_one).collect(),
         };
         specs.push(Spec::new(declared_dtype(info)?.unwrap_or(DType::F32), shape));
         names.push(info.name.clone());

@@ -32,6 +32,8 @@ pub(crate) enum LiteralFault {
     TooDeep { at: usize },
     #[error("at character {at}: a list of {found} items where those before it have {expected}")]
     Ragged { at: usize, expected: usize, found: usize },
+    #[error("at character {at}: {number} is past the largest number there is; write inf for infinity")]
+    PastAll { at: usize, number: String },
     #[error("{number} does not fit {dtype}")]
     DoesNotFit { number: String, dtype: DType },
 }
@@ -154,6 +156,10 @@ impl Parser<'_> {
         if self.rank.is_some_and(|rank| rank != depth) || self.shape.len() > depth {
             return Err(self.expected("a list, as before"));
         }
+        let infinite = matches!(number, Number::Real(real) if real.is_infinite());
+        if infinite && word.contains(|c: char| c.is_ascii_digit()) {
+            return Err(LiteralFault::PastAll { at: self.column(self.at), number: word.to_owned() });
+        }
         self.rank = Some(depth);
         self.at += word.len();
         self.numbers.push(number);
@@ -274,6 +280,8 @@ mod tests {
         assert_eq!(message("[1,[2]]"), "at character 4: expected a number, as before, found `[`");
         assert_eq!(message("[[1],2]"), "at character 6: expected a list, as before, found `2`");
         assert_eq!(message("[[],2]"), "at character 5: expected a list, as before, found `2`");
+        assert!(message("[1,-1e400]").starts_with("at character 4: -1e400 is past the largest"));
+        assert_eq!(read::<f32>("-inf").1, [f32::NEG_INFINITY]);
         assert!(matches!(parse(&"[".repeat(100_000)), Err(LiteralFault::TooDeep { .. })));
     }
 

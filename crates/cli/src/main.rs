@@ -1,26 +1,31 @@
 //! The `oneir` command: runs ONNX models and shows what becomes of them.
 
 mod args;
+mod bench;
 mod conformance;
 mod diagram;
 mod digits;
 mod dot;
 mod error;
 mod exact;
+mod given;
 mod inputs;
 mod inspect;
 mod literal;
 mod numbers;
 mod operators;
+mod progress;
+mod ranking;
 mod report;
 mod run;
 mod show;
 mod svg;
+mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use oneir::{Device, Runtime};
 // Registers the device `mock`.
 use oneir_testkit as _;
@@ -32,6 +37,13 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Inspect(args) => inspect::inspect(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Inputs => print(args::INPUTS),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "oneir", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
         Command::Conformance(args) => conformance::conformance(&args),
         Command::Operators => operators::operators(),
         Command::ConformanceWorker(args) => conformance::work(&args),
@@ -43,7 +55,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let help = error.advice().map(|advice| format!("\nhelp: {advice}")).unwrap_or_default();
             note(&format!("error: {error}{help}"));
-            ExitCode::FAILURE
+            if error.is_of_usage() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use oneir::onnx::TensorData;
 use serde_json::{Map, Value, json};
 
+use crate::error::assumption;
+
 /// Names with their counts.
 pub(crate) type Counts = Vec<(String, usize)>;
 
@@ -60,8 +62,8 @@ impl Parameters {
 #[derive(Debug)]
 pub(crate) enum Traced {
     Yes(Box<TraceFacts>),
-    /// No, for this reason.
-    No(String),
+    /// No, for this reason; inputs of which a size was taken to be 1.
+    No(String, Vec<String>),
 }
 
 /// The graph and the plan.
@@ -133,10 +135,13 @@ impl Report {
         lines.row("missing", &or_none(&file.missing.join(", "), "none"));
         match &self.traced {
             Traced::Yes(facts) => facts.write(&mut lines),
-            Traced::No(_) if !file.missing.is_empty() => {
+            Traced::No(..) if !file.missing.is_empty() => {
                 lines.row("trace", "none, as operators are missing");
             }
-            Traced::No(reason) => lines.row("trace", &format!("none: {reason}")),
+            Traced::No(reason, assumed) => {
+                lines.row("trace", &format!("none: {reason}"));
+                lines.assumed(assumed);
+            }
         }
         lines.out
     }
@@ -150,7 +155,7 @@ impl Report {
             file.opsets.iter().map(|(name, version)| (name.clone(), json!(version))).collect();
         let trace = match &self.traced {
             Traced::Yes(facts) => facts.json(),
-            Traced::No(reason) => json!({ "error": reason }),
+            Traced::No(reason, assumed) => json!({ "error": reason, "open_sizes_taken_as_1": assumed }),
         };
         let report = json!({
             "model": self.model,
@@ -179,10 +184,7 @@ impl TraceFacts {
         let inputs: Vec<String> = self.inputs.iter().map(|(name, spec)| format!("{name}: {spec}")).collect();
         lines.out.push('\n');
         lines.rows("traced with", &inputs);
-        if !self.assumed.is_empty() {
-            let names = self.assumed.join(", ");
-            lines.row("", &format!("open sizes of {names} are taken to be 1; --shape NAME=2x3 sets them"));
-        }
+        lines.assumed(&self.assumed);
         lines.row("before passes", &self.lifted.text());
         match &self.optimised {
             Ok(facts) => {
@@ -288,6 +290,12 @@ struct Lines {
 }
 
 impl Lines {
+    fn assumed(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            self.row("", &assumption(names));
+        }
+    }
+
     fn row(&mut self, name: &str, text: &str) {
         // Writing to a string cannot fail.
         _ = writeln!(self.out, "  {name:<13} {text}");
@@ -323,7 +331,7 @@ fn counts(counts: &Counts) -> Map<String, Value> {
 }
 
 /// Bytes in the largest unit of which there is one.
-fn size(bytes: usize) -> String {
+pub(crate) fn size(bytes: usize) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
         return format!("{bytes} B");

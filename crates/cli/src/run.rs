@@ -1,98 +1,92 @@
 //! `oneir run`: a model's outputs for given inputs.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use oneir::HostTensor;
 use oneir::io::{Format, IoError};
-use oneir::onnx::{Model, OnnxError, OnnxFile};
-use oneir::{Array, Device};
+use oneir::onnx::Term;
+use oneir::runtime::Profile;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
+use crate::given::Given;
+use crate::inputs::{Missing, Note};
+use crate::ranking::{Labels, Ranking};
 use crate::show::{self, Output};
-use crate::{device, digits, inputs, note, print};
-
-/// Runs whose median is the steady time: as many as fit the budget.
-const STEADY_RUNS: std::ops::RangeInclusive<usize> = 3..=100;
-const STEADY_BUDGET: Duration = Duration::from_secs(1);
+use crate::{bench, digits, note, print, trace};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
     if let Some(path) = &args.save {
         check_savable(path)?;
     }
-    let device = device(args.device.as_deref())?;
-    let name = args.model.as_ref().map_or_else(|| digits::NAME.into(), |path| path.display().to_string());
-    let failed = |source| CliError::Model { model: name.clone(), source: Box::new(source) };
-
-    let began = Instant::now();
-    let file = match &args.model {
-        Some(path) => OnnxFile::open(path),
-        None => OnnxFile::from_bytes(digits::MODEL, None),
-    };
-    let model = file.and_then(Model::new).map_err(failed)?;
-    let loaded = began.elapsed();
-
-    let values = match &args.model {
-        Some(_) => inputs::collect(&model.inputs(), args.inputs.as_deref(), &args.input, args.seed)?,
-        None => vec![(digits::INPUT.to_owned(), digits::pictures()?)],
-    };
-    let arrays: Vec<(String, Array)> =
-        values.iter().map(|(name, value)| (name.clone(), Array::from_host(value.clone()))).collect();
-    let arguments: Vec<(&str, Array)> =
-        arrays.iter().map(|(name, array)| (name.as_str(), array.clone())).collect();
-    let once = || outputs_of(&model, &device, &arguments, &failed);
-
-    let began = Instant::now();
-    let outputs = once()?;
-    let first = began.elapsed();
+    let given = Given::of(&args.given, Missing::Refuse, args.quiet)?;
+    let ranking = ranking(args, &given)?;
+    for told in &given.notes {
+        match told {
+            Note::Changed(text) if !args.quiet => note(&format!("note: {text}")),
+            Note::Done(text) if args.verbose => note(text),
+            _ => {}
+        }
+    }
+    let (outputs, first) = given.first()?;
     if args.time {
-        let (steady, runs) = steady(&once)?;
+        let times = bench::repeat(None, || given.run(None).map(drop))?;
         note(&format!(
-            "load {}\nplan and first run {}\nsteady {} (median of {runs} runs on {})",
-            milliseconds(loaded),
+            "load {}\nplan and first run {}\nsteady {} (median of {} runs on {})",
+            milliseconds(given.loaded),
             milliseconds(first),
-            milliseconds(steady),
-            device.name()
+            milliseconds(bench::median(&times)),
+            times.len(),
+            given.device.name()
         ));
+    }
+    if let Some(path) = &args.given.profile {
+        let mut profile = Profile::default();
+        given.run(Some(&mut profile))?;
+        trace::write(path, &given.name, given.device.name(), &profile)?;
     }
     if let Some(path) = &args.save {
         show::save(path, &outputs)?;
     }
-    match (&args.save, args.quiet) {
-        (_, true) => Ok(()),
-        (Some(path), false) => {
+    if args.quiet {
+        return Ok(());
+    }
+    match (&args.save, ranking) {
+        (Some(path), _) => {
             let names: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
             print(&format!("{}: {}\n", path.display(), names.join(", ")))
         }
-        (None, false) => match &args.model {
-            Some(_) => print(&show::text(&outputs, show::terminal_width())?),
-            None => print(&digits::text(&values[0].1, &outputs, device.name())?),
-        },
+        (None, Some(ranking)) => print(&ranking.text(&outputs)?),
+        (None, None) => shown(args, &given, &outputs),
     }
 }
 
-fn outputs_of(
-    model: &Model,
-    device: &Device,
-    arguments: &[(&str, Array)],
-    failed: &dyn Fn(OnnxError) -> CliError,
-) -> Result<Vec<Output>, CliError> {
-    show::fetch(device, model.call_on(device, arguments).map_err(failed)?)
+fn shown(args: &RunArgs, given: &Given, outputs: &[Output]) -> Result<(), CliError> {
+    match (&args.given.model, pictures(given)) {
+        (None, Some(pictures)) => print(&digits::text(pictures, outputs, given.device.name())?),
+        _ => print(&show::text(outputs, show::terminal_width())?),
+    }
 }
 
-/// The median of several runs, and how many they were.
-fn steady(once: &dyn Fn() -> Result<Vec<Output>, CliError>) -> Result<(Duration, usize), CliError> {
-    let mut times = Vec::new();
-    let all = Instant::now();
-    while times.len() < *STEADY_RUNS.start()
-        || (times.len() < *STEADY_RUNS.end() && all.elapsed() < STEADY_BUDGET)
-    {
-        let began = Instant::now();
-        once()?;
-        times.push(began.elapsed());
+fn pictures(given: &Given) -> Option<&HostTensor> {
+    match given.values.first() {
+        Some((_, Term::Host(pictures))) => Some(pictures),
+        _ => None,
     }
-    times.sort_unstable();
-    Ok((times[times.len() / 2], times.len()))
+}
+
+/// How rows are told, where that is asked for.
+fn ranking(args: &RunArgs, given: &Given) -> Result<Option<Ranking>, CliError> {
+    let labels = match &args.labels {
+        Some(named) => Some(Labels::open(named, &given.model.file().metadata)?),
+        None => None,
+    };
+    if args.top.is_none() && labels.is_none() && !args.softmax {
+        return Ok(None);
+    }
+    let labels = labels.unwrap_or_default();
+    Ok(Some(Ranking { top: args.top.map(usize::from), softmax: args.softmax, labels, ctc: args.ctc }))
 }
 
 fn milliseconds(time: Duration) -> String {

@@ -152,7 +152,7 @@ pub(crate) fn top(row: &[f64], count: usize) -> Vec<(usize, f64)> {
 }
 
 /// The index of a row, over all dimensions but the last.
-fn place(shape: &[usize], at: usize) -> String {
+pub(crate) fn place(shape: &[usize], at: usize) -> String {
     let mut index = Vec::with_capacity(shape.len());
     let mut rest = at;
     for &size in shape.iter().rev() {

@@ -20,6 +20,8 @@ pub enum Kernels {
 
 /// The CPU.
 pub struct CpuBackend {
+    kernels: Kernels,
+    level: Level,
     table: KernelTable,
     pool: Arc<Pool>,
     threads: Threads,
@@ -41,6 +43,8 @@ impl CpuBackend {
     /// As [`CpuBackend::with_threads`], with the kernels of one instruction set.
     pub(crate) fn at_level(kernels: Kernels, threads: usize, level: Level) -> CpuBackend {
         CpuBackend {
+            kernels,
+            level,
             table: crate::kernels::table(kernels, level),
             pool: Arc::default(),
             threads: Threads::new(threads.max(1)),
@@ -81,6 +85,11 @@ impl Backend for CpuBackend {
 
     fn threads(&self) -> usize {
         self.threads.count()
+    }
+
+    fn limited(&self, threads: usize) -> Option<Arc<dyn Backend>> {
+        let limited = CpuBackend::at_level(self.kernels, threads, self.level);
+        Some(Arc::new(CpuBackend { pool: self.pool.clone(), ..limited }))
     }
 
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError> {

@@ -1,4 +1,5 @@
-//! Tensor files: [`npy`], [`npz`] and [`safetensors`].
+//! Tensor files ([`npy`], [`npz`] and [`safetensors`]), and files that become
+//! tensors: [`picture`] and [`sound`].
 //!
 //! [`open_tensors`] and [`save_tensors`] pick the format; the modules give
 //! what only one format has. Files are read as if by an enemy: a bad one is
@@ -30,8 +31,10 @@ mod map;
 pub mod npy;
 pub mod npz;
 mod open;
+pub mod picture;
 mod replace;
 pub mod safetensors;
+pub mod sound;
 
 pub use error::IoError;
 pub use format::{Format, open_tensors, save_tensors};

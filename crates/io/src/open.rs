@@ -1,7 +1,7 @@
 //! Opening regular files.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use crate::IoError;
@@ -19,4 +19,17 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64), IoError> {
     let file = File::open(path).map_err(at.os("open"))?;
     let len = file.metadata().map_err(at.os("open"))?.len();
     Ok((file, len))
+}
+
+/// All bytes of a regular file.
+pub(crate) fn contents(path: &Path) -> Result<Vec<u8>, IoError> {
+    let at = Place::file(path);
+    let (mut file, len) = open(path)?;
+    let mut bytes = Vec::new();
+    usize::try_from(len)
+        .ok()
+        .and_then(|len| bytes.try_reserve_exact(len).ok())
+        .ok_or_else(|| at.os("read")(io::ErrorKind::OutOfMemory.into()))?;
+    file.read_to_end(&mut bytes).map_err(at.os("read"))?;
+    Ok(bytes)
 }

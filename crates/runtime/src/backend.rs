@@ -80,6 +80,12 @@ pub trait Backend: Send + Sync {
     /// How many threads kernels may use.
     fn threads(&self) -> usize;
 
+    /// The same driver on at most `threads` threads, with memory that both can
+    /// read; `None` where it has no threads to limit.
+    fn limited(&self, _threads: usize) -> Option<Arc<dyn Backend>> {
+        None
+    }
+
     /// Another queue; the default one, where the back end has no other.
     fn stream(&self) -> Result<Stream, RuntimeError> {
         Ok(Stream::DEFAULT)

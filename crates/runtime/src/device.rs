@@ -127,6 +127,18 @@ impl Device {
         Device::new(name, self.inner.backend.clone(), options)
     }
 
+    /// The same device on at most `count` threads, with caches of its own;
+    /// [`Runtime::add`](crate::Runtime::add) makes it the one of its name.
+    ///
+    /// # Errors
+    /// When its back end has no threads to limit.
+    pub fn with_threads(&self, count: usize) -> Result<Device, RuntimeError> {
+        match self.inner.backend.limited(count) {
+            Some(backend) => Ok(Device::new(self.name(), backend, self.inner.options)),
+            None => Err(RuntimeError::NoThreads { device: self.name().into() }),
+        }
+    }
+
     /// The device's name.
     pub fn name(&self) -> &str {
         &self.inner.name

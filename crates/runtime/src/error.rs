@@ -88,6 +88,12 @@ pub enum RuntimeError {
         /// The device.
         device: String,
     },
+    /// The device has no threads whose number could be chosen.
+    #[error("{device} has no threads whose number could be chosen")]
+    NoThreads {
+        /// The device.
+        device: String,
+    },
     /// A computed value has no result: an evaluation that was to make it failed.
     #[error("the value was never computed")]
     NeverComputed,

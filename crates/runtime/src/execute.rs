@@ -324,7 +324,9 @@ impl Rest {
             .iter()
             .map(|o| self.operand(device, o, &values))
             .collect::<Result<Vec<_>, _>>()?;
-        values.extend(host_op(device, &self.op, &operands)?);
+        let mut profile = profile;
+        let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
+        values.extend(host_op(device, &self.op, &operands, profile.as_deref_mut())?);
         let specs: Vec<Spec> = values.iter().map(Evaluated::spec).collect();
         let changed = specs.iter().zip(&self.tail.inputs).any(|(s, &id)| *s != self.tail.spec(id));
         let given: Vec<Given> = values.iter().map(Given::of).collect();
@@ -333,7 +335,11 @@ impl Rest {
         } else {
             device.executable(&self.tail, given)?
         };
-        executable.run(device, &values, profile)
+        let results = executable.run(device, &values, profile.as_deref_mut())?;
+        if let Some(profile) = profile {
+            profile.launches.iter_mut().skip(before).for_each(|launch| launch.covers.clear());
+        }
+        Ok(results)
     }
 
     fn operand(
@@ -364,24 +370,31 @@ impl Rest {
 }
 
 /// An op whose course or size is data.
-fn host_op(device: &Device, op: &Op, operands: &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError> {
+fn host_op(
+    device: &Device,
+    op: &Op,
+    operands: &[Evaluated],
+    mut profile: Option<&mut Profile>,
+) -> Result<Vec<Evaluated>, RuntimeError> {
+    let mut run_body =
+        |body: &Body, inputs: &[Evaluated]| run_body(device, body, inputs, profile.as_deref_mut());
     let Sym::Prim(primitive) = &op.sym else { return Ok(Vec::new()) };
     match primitive {
         Primitive::If { then, otherwise } => {
             let body = if truth(&operands[0])? { then } else { otherwise };
-            run_body(device, body, &operands[1..])
+            run_body(body, &operands[1..])
         }
         Primitive::While { condition, body, carried } => {
             let mut values = operands.to_vec();
-            while truth(&run_body(device, condition, &values)?[0])? {
-                let next = run_body(device, body, &values)?;
+            while truth(&run_body(condition, &values)?[0])? {
+                let next = run_body(body, &values)?;
                 values.splice(..*carried, next);
             }
             values.truncate(*carried);
             Ok(values)
         }
         Primitive::ScanOver { body, carried, scanned, reverse } => {
-            scan(device, body, operands, *carried, *scanned, *reverse)
+            scan(device, body, operands, [*carried, *scanned], *reverse, run_body)
         }
         Primitive::Narrow { axis } => {
             let found = operands[1].to_host()?.values()?.to_ints().and_then(|v| v.first().copied());
@@ -419,17 +432,23 @@ fn truth(value: &Evaluated) -> Result<bool, RuntimeError> {
     Ok(value.to_host()?.to_vec::<bool>()?.first().copied().unwrap_or(false))
 }
 
-fn run_body(device: &Device, body: &Body, inputs: &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError> {
-    device.run(body.graph(), inputs)
+fn run_body(
+    device: &Device,
+    body: &Body,
+    inputs: &[Evaluated],
+    profile: Option<&mut Profile>,
+) -> Result<Vec<Evaluated>, RuntimeError> {
+    let given = inputs.iter().map(Given::of).collect();
+    device.executable(body.graph(), given)?.run(device, inputs, profile)
 }
 
 fn scan(
     device: &Device,
     body: &Body,
     operands: &[Evaluated],
-    carried: usize,
-    scanned: usize,
+    [carried, scanned]: [usize; 2],
     reverse: bool,
+    mut run_body: impl FnMut(&Body, &[Evaluated]) -> Result<Vec<Evaluated>, RuntimeError>,
 ) -> Result<Vec<Evaluated>, RuntimeError> {
     let items = operands[carried].layout.shape[0];
     let mut values = operands.to_vec();
@@ -443,7 +462,7 @@ fn scan(
             layout.offset += item as isize * layout.strides.remove(0);
             values[k] = operands[k].with_layout(layout);
         }
-        let mut next = run_body(device, body, &values)?;
+        let mut next = run_body(body, &values)?;
         for (stack, item) in stacks.iter_mut().zip(next.drain(carried..)) {
             stack.push(item);
         }

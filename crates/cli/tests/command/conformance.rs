@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::dynamic::{field, number, value};
+use crate::model::{field, number, value};
 use crate::{Folder, oneir, printed, refused};
 
 const F32: u8 = 1;
 const I32: u8 = 6;
 
 /// A model of one node.
-fn model(op: &str, inputs: &[(&str, u8, &[u8])], elem: u8, dims: &[u8]) -> Vec<u8> {
+fn model(op: &str, inputs: &[(&str, u8, &[usize])], elem: u8, dims: &[usize]) -> Vec<u8> {
     let mut node: Vec<u8> = inputs.iter().flat_map(|(name, ..)| field(1, name.as_bytes())).collect();
     node.extend([field(2, b"y"), field(4, op.as_bytes())].concat());
     let mut graph = [field(1, &node), field(2, b"g")].concat();
@@ -20,14 +20,14 @@ fn model(op: &str, inputs: &[(&str, u8, &[u8])], elem: u8, dims: &[u8]) -> Vec<u
     [number(1, 8), field(7, &graph), field(8, &number(2, 17))].concat()
 }
 
-fn tensor(elem: u8, dims: &[u8], raw: &[u8]) -> Vec<u8> {
+fn tensor(elem: u8, dims: &[usize], raw: &[u8]) -> Vec<u8> {
     let dims: Vec<u8> = dims.iter().flat_map(|&n| number(1, n)).collect();
-    [dims, number(2, elem), field(9, raw)].concat()
+    [dims, number(2, elem.into()), field(9, raw)].concat()
 }
 
 fn floats(values: &[f32]) -> Vec<u8> {
     let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    tensor(F32, &[values.len() as u8], &raw)
+    tensor(F32, &[values.len()], &raw)
 }
 
 fn case(folder: &Folder, name: &str, model: &[u8], inputs: &[Vec<u8>], outputs: &[Vec<u8>]) {

@@ -3,46 +3,14 @@
 use oneir::HostTensor;
 use serde_json::Value;
 
+use crate::model::{INT32, INT64, one_node, value};
 use crate::{Folder, printed, refused};
-
-/// A protobuf field with a length, and one with a small number.
-pub(crate) fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2, content.len() as u8];
-    assert!(content.len() < 128);
-    out.extend(content);
-    out
-}
-
-pub(crate) fn number(field: u8, value: u8) -> Vec<u8> {
-    vec![field << 3, value]
-}
-
-/// A value's name and type; an open size is 0.
-pub(crate) fn value(name: &str, elem: u8, dims: &[u8]) -> Vec<u8> {
-    let size = |&n: &u8| if n == 0 { field(1, &field(2, b"n")) } else { field(1, &number(1, n)) };
-    let shape: Vec<u8> = dims.iter().flat_map(size).collect();
-    let tensor = [number(1, elem), field(2, &shape)].concat();
-    [field(1, name.as_bytes()), field(2, &field(1, &tensor))].concat()
-}
 
 /// y = Reshape(x, shape), with x i32[2, 2] and shape i64[n].
 fn reshape(folder: &Folder) -> String {
-    let node = [field(1, b"x"), field(1, b"shape"), field(2, b"y"), field(3, b"fold"), field(4, b"Reshape")];
-    let graph = [
-        field(1, &node.concat()),
-        field(2, b"folding"),
-        field(11, &value("x", 6, &[2, 2])),
-        field(11, &value("shape", 7, &[0])),
-        field(12, &value("y", 6, &[0])),
-    ]
-    .concat();
-    // The graph has more bytes than one digit of a length can say.
-    let mut file = number(1, 8);
-    file.extend([7 << 3 | 2, graph.len() as u8 | 0x80, (graph.len() >> 7) as u8]);
-    file.extend(graph);
-    file.extend(field(8, &number(2, 17)));
+    let inputs = [value("x", INT32, &[2, 2]), value("shape", INT64, &[0])];
     let path = folder.file("reshape.onnx");
-    std::fs::write(&path, file).unwrap();
+    std::fs::write(&path, one_node("Reshape", &["x", "shape"], &inputs, &value("y", INT32, &[0]))).unwrap();
     path
 }
 

@@ -1,8 +1,12 @@
 //! The built command, as a user runs it.
 
+mod bench;
 mod conformance;
 mod dynamic;
+mod files;
 mod inspect;
+mod model;
+mod ranking;
 mod refusals;
 mod run;
 

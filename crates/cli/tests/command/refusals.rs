@@ -2,7 +2,8 @@
 
 use oneir::{DType, HostTensor};
 
-use crate::{Folder, MODEL, refused};
+use crate::model::{INT32, INT64, one_node, value};
+use crate::{Folder, MODEL, printed, refused};
 
 #[track_caller]
 fn says(args: &[&str], code: i32, parts: &[&str]) {
@@ -54,6 +55,8 @@ fn inputs_that_do_not_fit() {
     says(&["run", MODEL, "--input", "X=[1,2]"], 1, &["`X` must be FLOAT[?, 64]", "f32[2]"]);
     says(&["run", MODEL, "--input", "X=zeros:2xx"], 1, &["expected a shape such as 2x3", "`2xx`"]);
     says(&["run", MODEL, "--input", "X=1e50"], 1, &["1e50", "does not fit f32"]);
+    says(&["run", MODEL, "--input", "X=1e400"], 1, &["1e400 is past the largest number"]);
+    says(&["run", MODEL, "--input", "picture,layout=hw:x.png"], 1, &["x.png", "No such file"]);
     says(&["run", MODEL, "--input", "zeros:3"], 1, &["`X` must be FLOAT[?, 64], found f32[3]"]);
     says(&["run", MODEL, "--input", "ones:999999999x64"], 1, &["more elements than"]);
     says(&["run", MODEL, "--input", "ones:999999999999999999x64"], 1, &["input `X`"]);
@@ -105,6 +108,7 @@ fn command_lines_that_are_none() {
         refused(args, 2);
     }
     says(&["inspect", MODEL, "--dump", "polish"], 2, &["lifted", "regions"]);
+    says(&["run", "--input", "X=1"], 2, &["no model that takes them", "oneir run MODEL.onnx"]);
 }
 
 #[test]
@@ -113,4 +117,12 @@ fn shapes_that_do_not_fit() {
     says(&["inspect", MODEL, "--shape", "X=1x64", "--shape", "X=2x64"], 1, &["`X` is given twice"]);
     let graph = ["inspect", MODEL, "--shape", "X=1x65", "--graph", "text"];
     says(&graph, 1, &["no graph", "FLOAT[?, 64]", "f32[1, 65]", "help: "]);
+    let folder = Folder::new("open");
+    let inputs = [value("x", INT32, &[0, 3]), value("shape", INT64, &[3])];
+    let path = folder.file("matmul.onnx");
+    std::fs::write(&path, one_node("MatMul", &["x", "x"], &inputs, &value("y", INT32, &[0]))).unwrap();
+    let hint = "open sizes of x are taken to be 1; --shape NAME=2x3 sets them";
+    assert!(printed(&["inspect", &path]).contains(hint));
+    says(&["inspect", &path, "--graph", "dot"], 1, &["no graph", hint]);
+    assert!(printed(&["inspect", &path, "--shape", "x=3x3"]).contains("after passes"));
 }

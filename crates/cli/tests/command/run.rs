@@ -109,3 +109,31 @@ fn a_reader_that_stops_early_is_no_error() {
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+#[test]
+fn numbers_below_zero_need_no_quotes() {
+    let named = printed(&["run", MODEL, "--input", "X=-1"]);
+    for input in ["-1", "-1.0", "-1e0"] {
+        assert_eq!(printed(&["run", MODEL, "--input", input]), named, "{input}");
+    }
+}
+
+#[test]
+fn the_forms_of_inputs_are_explained() {
+    let guide = printed(&["inputs"]);
+    for part in ["picture:FILE", "sound:FILE", "bytes:FILE", "raw:FILE", "mean=0.485,0.456,0.406", "EXAMPLES"]
+    {
+        assert!(guide.contains(part), "{part}");
+    }
+    assert!(guide.lines().all(|line| line.chars().count() <= 80));
+    assert!(printed(&["help", "inputs"]).contains("picture:FILE"));
+    assert!(printed(&["--help"]).contains("Exit codes: 0"));
+}
+
+#[test]
+fn shells_complete_the_commands_words() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = printed(&["completions", shell]);
+        assert!(script.contains("bench") && script.contains("labels"), "{shell}");
+    }
+}

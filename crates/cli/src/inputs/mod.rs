@@ -1,37 +1,64 @@
 //! The inputs of a run: what the command line gives, in the types and shapes
 //! that the model declares.
 
+mod bytes;
+mod declared;
+mod made;
+mod picture;
+mod resize;
+mod sound;
+mod source;
+
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use oneir::io::open_tensors;
-use oneir::onnx::{Dim, ElemType, ValueInfo, ValueType};
-use oneir::tensor::Values;
-use oneir::{DType, HostTensor};
+use oneir::HostTensor;
+use oneir::io::{Format, open_tensors};
+use oneir::onnx::{Dim, Term, ValueInfo};
 
-use crate::args::parse_shape;
+pub(crate) use declared::{Open, declared_dtype, declared_shape, takes};
+
+use crate::args::GivenArgs;
 use crate::error::CliError;
 use crate::{exact, literal};
+use declared::{declared_dims, is_strings};
+use made::{MAX_MADE, Made, Wanted, make};
+use source::{Kind, Source};
 
-/// The most elements of a value that a word or one number stands for.
-const MAX_MADE: usize = 1 << 30;
+/// What to tell about how a file became an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// What was asked for.
+    Done(String),
+    /// What the user may not expect.
+    Changed(String),
+}
+
+/// What becomes of an input without a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Refuse,
+    Random,
+}
 
 /// Values by name, as `--inputs` and `--input` give them; the latter wins.
 pub(crate) fn collect(
     expected: &[&ValueInfo],
-    file: Option<&Path>,
-    given: &[String],
-    seed: u64,
-) -> Result<Vec<(String, HostTensor)>, CliError> {
+    args: &GivenArgs,
+    missing: Missing,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<(String, Term)>, CliError> {
     let takes = || takes(expected);
-    let mut values: Vec<(String, HostTensor)> = Vec::new();
-    for text in given {
+    let mut values: Vec<(String, Term)> = Vec::new();
+    for text in &args.input {
         let (info, value) = named(expected, text)?;
         if values.iter().any(|(name, _)| *name == info.name) {
             return Err(CliError::GivenTwice { name: info.name.clone() });
         }
-        values.push((info.name.clone(), one(info, value, seed)?));
+        values.push((info.name.clone(), one(info, value, args.seed, notes)?));
     }
-    if let Some(path) = file {
+    if let Some(path) = &args.inputs {
         let tensors = open_tensors(path).map_err(|source| CliError::Tensors { source: Box::new(source) })?;
         let from = path.display().to_string();
         for (name, tensor) in tensors {
@@ -39,28 +66,28 @@ pub(crate) fn collect(
                 return Err(CliError::UnknownInput { name, from, takes: takes() });
             };
             if !values.iter().any(|(other, _)| *other == name) {
-                values.push((name, fitted(info, tensor, &from)?));
+                values.push((name, Term::Host(fitted(info, tensor, &from)?)));
             }
         }
     }
-    let missing: Vec<String> = expected
-        .iter()
-        .filter(|info| !values.iter().any(|(name, _)| *name == info.name))
-        .map(|info| info.name.clone())
-        .collect();
-    if missing.is_empty() {
-        Ok(values)
-    } else {
-        Err(CliError::MissingInputs { names: missing, takes: takes() })
+    let absent: Vec<&ValueInfo> =
+        expected.iter().filter(|info| !values.iter().any(|(name, _)| *name == info.name)).copied().collect();
+    match missing {
+        Missing::Refuse if !absent.is_empty() => {
+            let names = absent.iter().map(|info| info.name.clone()).collect();
+            Err(CliError::MissingInputs { names, takes: takes() })
+        }
+        Missing::Refuse => Ok(values),
+        Missing::Random => {
+            for info in absent {
+                values.push((
+                    info.name.clone(),
+                    make(info, Wanted { made: Made::Random, shape: None }, args.seed)?,
+                ));
+            }
+            Ok(values)
+        }
     }
-}
-
-/// The inputs as messages list them.
-pub(crate) fn takes(expected: &[&ValueInfo]) -> Vec<String> {
-    if expected.is_empty() {
-        return vec!["no inputs".into()];
-    }
-    expected.iter().map(|info| format!("`{}`: {}", info.name, info.ty)).collect()
 }
 
 /// Which input a `--input` is for, and the rest of its text.
@@ -71,110 +98,102 @@ fn named<'a>(expected: &[&'a ValueInfo], text: &'a str) -> Result<(&'a ValueInfo
     if let Some(found) = matching.max_by_key(|(info, _)| info.name.len()) {
         return Ok(found);
     }
+    let nameless = source::has_kind(text) || text.starts_with('[') || Path::new(text).exists();
     match (expected, text.split_once('=')) {
         ([only], None) => Ok((only, text)),
-        ([only], Some(_)) if Path::new(text).exists() => Ok((only, text)),
-        (_, Some((name, _))) => Err(CliError::UnknownInput {
+        ([only], Some(_)) if nameless => Ok((only, text)),
+        (_, Some((name, _))) if !nameless => Err(CliError::UnknownInput {
             name: name.into(),
             from: format!("`--input {text}`"),
             takes: takes(expected),
         }),
-        (_, None) => Err(CliError::Unnamed { text: text.into(), takes: takes(expected) }),
+        _ => Err(CliError::Unnamed { text: text.into(), takes: takes(expected) }),
     }
 }
 
 /// One input's value, from the text after its name.
-fn one(info: &ValueInfo, text: &str, seed: u64) -> Result<HostTensor, CliError> {
-    for made in [Made::Zeros, Made::Ones, Made::Random] {
-        let Some(rest) = text.strip_prefix(made.word()) else { continue };
-        let shape = match rest.strip_prefix(':') {
-            Some(sizes) => parse_shape(sizes).ok_or_else(|| CliError::MadeShape {
-                name: info.name.clone(),
-                word: made.word(),
-                found: sizes.into(),
-            })?,
-            None if rest.is_empty() => declared_shape(info).into_iter().map(Open::or_one).collect(),
-            None => continue,
-        };
-        let dtype = declared_dtype(info)?.unwrap_or(DType::F32);
-        return make(&info.name, made, dtype, &shape, seed);
+fn one(info: &ValueInfo, text: &str, seed: u64, notes: &mut Vec<Note>) -> Result<Term, CliError> {
+    if let Some(source) = source::read(&info.name, text)? {
+        return from_source(info, &source, notes);
+    }
+    if let Some(wanted) = Made::read(info, text)? {
+        return make(info, wanted, seed);
+    }
+    if is_strings(info) && text.trim_start().starts_with(['[', '"']) {
+        return bytes::listed(info, text);
     }
     if literal::is_literal(text) {
-        return written(info, text);
+        return written(info, text).map(Term::Host);
     }
-    let path = Path::new(text);
+    from_source(info, &Source::plain(kind_of_file(text), text), notes)
+}
+
+fn from_source(info: &ValueInfo, source: &Source<'_>, notes: &mut Vec<Note>) -> Result<Term, CliError> {
+    let tensor = match source.kind {
+        Kind::Tensor => stored(info, source)?,
+        Kind::Picture => {
+            let (tensor, how) = picture::tensor(info, source)?;
+            notes.push(Note::Done(how));
+            tensor
+        }
+        Kind::Sound => sound::tensor(info, source, notes)?,
+        Kind::Bytes | Kind::Text => match bytes::value(info, source)? {
+            Term::Host(tensor) => tensor,
+            other => return Ok(other),
+        },
+        Kind::Lines => return bytes::lines(info, source),
+        Kind::Raw => bytes::raw(info, source)?,
+    };
+    fitted(info, tensor, source.rest).map(Term::Host)
+}
+
+/// What a file is, by its name, or else by how it begins.
+fn kind_of_file(path: &str) -> Kind {
+    let path = Path::new(path);
+    let named = |names: &[&str]| {
+        path.extension().is_some_and(|found| names.iter().any(|name| found.eq_ignore_ascii_case(name)))
+    };
+    if Format::of_name(path).is_some() {
+        return Kind::Tensor;
+    } else if named(&["png", "jpg", "jpeg"]) {
+        return Kind::Picture;
+    } else if named(&["wav"]) {
+        return Kind::Sound;
+    }
+    let mut start = Vec::new();
+    // Opening a pipe would wait for its other end.
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        // Who reads the file will say why it cannot be read.
+        _ = file.take(12).read_to_end(&mut start);
+    }
+    if oneir::io::picture::starts_like(&start) {
+        Kind::Picture
+    } else if oneir::io::sound::starts_like(&start) {
+        Kind::Sound
+    } else {
+        Kind::Tensor
+    }
+}
+
+/// The one tensor of a file, or the one with the name that is asked for.
+fn stored(info: &ValueInfo, source: &Source<'_>) -> Result<HostTensor, CliError> {
+    let path = Path::new(source.rest);
+    let wanted = source.one(&info.name, "name", "the name of a tensor", |name| Some(name.to_owned()))?;
     let mut tensors = open_tensors(path)
         .map_err(|source| CliError::InputFile { name: info.name.clone(), source: Box::new(source) })?;
-    if tensors.len() != 1 {
-        return Err(CliError::NotOneTensor {
+    let at = match &wanted {
+        Some(wanted) => tensors.iter().position(|(name, _)| name == wanted),
+        None => (tensors.len() == 1).then_some(0),
+    };
+    match at {
+        Some(at) => Ok(tensors.swap_remove(at).1),
+        None => Err(CliError::NotOneTensor {
             name: info.name.clone(),
             path: path.into(),
             found: tensors.into_iter().map(|(name, _)| name).collect(),
-        });
-    }
-    fitted(info, tensors.remove(0).1, text)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
-    Zeros,
-    Ones,
-    Random,
-}
-
-impl Made {
-    fn word(self) -> &'static str {
-        match self {
-            Made::Zeros => "zeros",
-            Made::Ones => "ones",
-            Made::Random => "random",
-        }
-    }
-}
-
-fn make(name: &str, made: Made, dtype: DType, shape: &[usize], seed: u64) -> Result<HostTensor, CliError> {
-    let wrong = |source| CliError::Tensor { what: format!("input `{name}`"), source };
-    let count = oneir::Shape::new(shape).checked_count(dtype).map_err(wrong)?;
-    if count > MAX_MADE {
-        return Err(CliError::TooLarge { name: name.into(), shape: shape.into(), limit: MAX_MADE });
-    }
-    let values = match made {
-        Made::Zeros => return HostTensor::zeros(dtype, shape).map_err(wrong),
-        Made::Ones => Values::Float(vec![1.0; count]),
-        Made::Random => {
-            let mut numbers = Numbers::new(seed, name);
-            // Few and small where they count things: indices stay in range.
-            let top = if dtype == DType::Bool || dtype.bits() < 8 { 2.0 } else { 10.0 };
-            let next = |numbers: &mut Numbers| {
-                let unit = numbers.unit();
-                if dtype.is_inexact() { unit } else { (unit * top).floor() }
-            };
-            Values::Float((0..count).map(|_| next(&mut numbers)).collect())
-        }
-    };
-    HostTensor::from_values(dtype, shape, &values.convert(dtype)).map_err(wrong)
-}
-
-/// Numbers that look random and follow from a seed and a name.
-struct Numbers(u64);
-
-impl Numbers {
-    fn new(seed: u64, name: &str) -> Self {
-        // FNV-1a.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Numbers(hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    /// The next number of [0, 1).
-    fn unit(&mut self) -> f64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 40) as f64 / (1u64 << 24) as f64
+        }),
     }
 }
 
@@ -252,67 +271,18 @@ fn wrong_input(info: &ValueInfo, from: &str, found: &HostTensor) -> CliError {
     }
 }
 
-/// A declared size, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Open {
-    Fixed(usize),
-    Any,
-}
-
-impl Open {
-    pub(crate) fn of(dim: &Dim) -> Open {
-        match dim {
-            Dim::Known(size) => Open::Fixed(*size),
-            Dim::Symbol(_) | Dim::Unknown => Open::Any,
-        }
-    }
-
-    fn takes(self, size: usize) -> bool {
-        match self {
-            Open::Fixed(expected) => expected == size,
-            Open::Any => true,
-        }
-    }
-
-    pub(crate) fn or_one(self) -> usize {
-        match self {
-            Open::Fixed(size) => size,
-            Open::Any => 1,
-        }
-    }
-}
-
-fn declared_dims(info: &ValueInfo) -> Option<&[Dim]> {
-    info.ty.tensor()?.dims.as_deref()
-}
-
-/// The declared sizes; none where not even the rank is declared.
-pub(crate) fn declared_shape(info: &ValueInfo) -> Vec<Open> {
-    declared_dims(info).unwrap_or_default().iter().map(Open::of).collect()
-}
-
-/// The declared element type, where there is one.
-///
-/// # Errors
-/// When values of the declared type cannot be given.
-pub(crate) fn declared_dtype(info: &ValueInfo) -> Result<Option<DType>, CliError> {
-    match &info.ty {
-        ValueType::Unknown => Ok(None),
-        ValueType::Tensor(ty) if ty.elem == ElemType::Undefined => Ok(None),
-        ValueType::Tensor(ty) if ty.elem.dtype().is_some() => Ok(ty.elem.dtype()),
-        other => Err(CliError::UngivableInput { name: info.name.clone(), declared: other.to_string() }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use oneir::onnx::TensorType;
+    use oneir::onnx::{ElemType, Strings};
 
+    use super::declared::info;
     use super::*;
 
-    fn info(name: &str, elem: ElemType, dims: &[Dim]) -> ValueInfo {
-        let ty = ValueType::Tensor(TensorType { elem, dims: Some(dims.to_vec()) });
-        ValueInfo { name: name.into(), ty }
+    fn one(info: &ValueInfo, text: &str, seed: u64) -> Result<HostTensor, CliError> {
+        match super::one(info, text, seed, &mut Vec::new())? {
+            Term::Host(tensor) => Ok(tensor),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -340,10 +310,8 @@ mod tests {
         assert_eq!(read(0), read(0));
         assert_ne!(read(0), read(1));
         assert!(read(0).iter().all(|n| (0..10).contains(n)) && read(0).iter().any(|&n| n != read(0)[0]));
-        assert!(matches!(
-            declared_dtype(&info("s", ElemType::String, &[])),
-            Err(CliError::UngivableInput { .. })
-        ));
+        let strings = info("s", ElemType::String, &[]);
+        assert!(matches!(declared_dtype(&strings), Err(CliError::UngivableInput { .. })));
     }
 
     #[test]
@@ -367,5 +335,40 @@ mod tests {
         assert!(matches!(wide, Err(CliError::Inexact { at: 0, .. })));
         let long = fitted(&x, HostTensor::from_slice(&[2], &[7i32, 8]).unwrap(), "f");
         assert!(matches!(long, Err(CliError::WrongInput { .. })));
+    }
+    #[test]
+    fn strings_are_texts_or_lists() {
+        let read = |dims: &[Dim], text: &str| match super::one(
+            &info("s", ElemType::String, dims),
+            text,
+            0,
+            &mut Vec::new(),
+        ) {
+            Ok(Term::Strings(strings)) => Ok(strings),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        };
+        let strings = |shape: &[usize], values: &[&str]| Strings {
+            shape: shape.to_vec(),
+            values: values.iter().map(|value| value.as_bytes().to_vec()).collect(),
+        };
+        let (n, two) = (Dim::Unknown, Dim::Known(2));
+        assert_eq!(read(&[], "text:a: b=c"), Ok(strings(&[], &["a: b=c"])));
+        assert_eq!(read(&[n.clone(), two.clone()], "text:x"), Ok(strings(&[1, 2], &["x", "x"])));
+        assert_eq!(read(std::slice::from_ref(&n), r#"["a", "\u00e9"]"#), Ok(strings(&[2], &["a", "é"])));
+        assert_eq!(read(&[n.clone(), two], r#"["a", "b"]"#), Ok(strings(&[1, 2], &["a", "b"])));
+        assert_eq!(read(&[], r#""[1]""#), Ok(strings(&[], &["[1]"])));
+        assert_eq!(read(std::slice::from_ref(&n), "[]"), Ok(strings(&[0], &[])));
+        assert_eq!(read(std::slice::from_ref(&n), "zeros:2"), Ok(strings(&[2], &["", ""])));
+        for (text, part) in [
+            (r#"["a", 1]"#, "`1`"),
+            (r#"["a", ["b"]]"#, "strings beside lists"),
+            (r#"[["a"], []]"#, "different lengths"),
+            (r#"["a""#, "EOF"),
+            (r#"[["a"]]"#, "string[1, 1]"),
+        ] {
+            let refused = read(std::slice::from_ref(&n), text).unwrap_err();
+            assert!(refused.contains(part), "{text}: {refused}");
+        }
     }
 }

@@ -1,0 +1,90 @@
+//! What a command is given: a device, a model, and values for its inputs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use oneir::onnx::{Model, OnnxError, OnnxFile, Term};
+use oneir::runtime::Profile;
+use oneir::{Device, Runtime};
+
+use crate::args::GivenArgs;
+use crate::error::CliError;
+use crate::inputs::{self, Missing, Note};
+use crate::progress::Progress;
+use crate::show::{self, Output};
+use crate::{device, digits};
+
+/// A model with values for its inputs, ready to run.
+pub(crate) struct Given {
+    /// What messages call the model.
+    pub(crate) name: String,
+    pub(crate) model: Model,
+    pub(crate) device: Device,
+    pub(crate) values: Vec<(String, Term)>,
+    /// How files became inputs.
+    pub(crate) notes: Vec<Note>,
+    /// How long reading the model took.
+    pub(crate) loaded: Duration,
+    quiet: bool,
+}
+
+impl Given {
+    /// Reads all that the arguments name.
+    pub(crate) fn of(args: &GivenArgs, missing: Missing, quiet: bool) -> Result<Given, CliError> {
+        if args.model.is_none() && (!args.input.is_empty() || args.inputs.is_some()) {
+            return Err(CliError::NoModel);
+        }
+        let device = limited(device(args.device.as_deref())?, args)?;
+        let path = args.model.as_deref();
+        let name = path.map_or_else(|| digits::NAME.into(), |path| path.display().to_string());
+        let (model, loaded) = load(path, &name, quiet)?;
+        let mut notes = Vec::new();
+        let values = match path {
+            Some(_) => {
+                let expected = model.inputs();
+                inputs::collect(&expected, args, missing, &mut notes)?
+            }
+            None => vec![(digits::INPUT.to_owned(), Term::Host(digits::pictures()?))],
+        };
+        Ok(Given { name, model, device, values, notes, loaded, quiet })
+    }
+
+    /// Runs the model and waits for its outputs.
+    pub(crate) fn run(&self, profile: Option<&mut Profile>) -> Result<Vec<Output>, CliError> {
+        let arguments: Vec<(&str, Term)> =
+            self.values.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let failed = |source| CliError::Model { model: self.name.clone(), source: Box::new(source) };
+        show::fetch(&self.device, self.model.call_with(&self.device, &arguments, profile).map_err(failed)?)
+    }
+
+    /// As [`Given::run`], the first time, which plans too.
+    pub(crate) fn first(&self) -> Result<(Vec<Output>, Duration), CliError> {
+        let _progress = Progress::begin(format!("planning and running {}", self.name), self.quiet);
+        let began = Instant::now();
+        let outputs = self.run(None)?;
+        Ok((outputs, began.elapsed()))
+    }
+}
+
+fn load(path: Option<&Path>, name: &str, quiet: bool) -> Result<(Model, Duration), CliError> {
+    let _progress = Progress::begin(format!("loading {name}"), quiet);
+    let began = Instant::now();
+    let file = match path {
+        Some(path) => OnnxFile::open(path),
+        None => OnnxFile::from_bytes(digits::MODEL, None),
+    };
+    let failed = |source: OnnxError| CliError::Model { model: name.into(), source: Box::new(source) };
+    let model = file.and_then(Model::new).map_err(failed)?;
+    Ok((model, began.elapsed()))
+}
+
+/// The device on as many threads as are asked for.
+fn limited(device: Device, args: &GivenArgs) -> Result<Device, CliError> {
+    let Some(threads) = args.threads else { return Ok(device) };
+    let device = device
+        .with_threads(usize::from(threads))
+        .map_err(|source| CliError::Device { source: Box::new(source) })?;
+    // What is evaluated by name is to be limited too.
+    Runtime::global().add(device.clone());
+    Ok(device)
+}

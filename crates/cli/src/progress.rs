@@ -1,0 +1,85 @@
+//! A line that says what takes long, on a terminal only.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::show::terminal_width;
+
+/// What takes less says nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// From one drawing to the next.
+const BEAT: Duration = Duration::from_millis(200);
+
+/// Characters of the bar.
+const BAR: usize = 12;
+
+/// Work that is under way; dropping it ends the line.
+pub(crate) struct Progress {
+    running: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    pub(crate) fn begin(what: String, quiet: bool) -> Progress {
+        if quiet || !io::stderr().is_terminal() {
+            return Progress { running: None };
+        }
+        let (end, ended) = channel::<()>();
+        let draw = move || {
+            let began = Instant::now();
+            let mut wait = PATIENCE;
+            let mut drawn = 0;
+            // Ends when the sender is dropped.
+            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                wait = BEAT;
+                let line = line(&what, began.elapsed(), terminal_width());
+                drawn = line.chars().count();
+                let mut out = io::stderr().lock();
+                _ = write!(out, "\r{line}").and_then(|()| out.flush());
+            }
+            if drawn > 0 {
+                let mut out = io::stderr().lock();
+                _ = write!(out, "\r{}\r", " ".repeat(drawn)).and_then(|()| out.flush());
+            }
+        };
+        let running = std::thread::Builder::new().name("progress".into()).spawn(draw).ok();
+        Progress { running: running.map(|thread| (end, thread)) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.running.take() {
+            drop(end);
+            // A thread that fell over has drawn what it could.
+            _ = thread.join();
+        }
+    }
+}
+
+/// A bar in which a mark goes to and fro, what is done and for how long.
+fn line(what: &str, passed: Duration, width: usize) -> String {
+    let beat = (passed.as_millis() / BEAT.as_millis()) as usize % (2 * (BAR - 1));
+    let at = beat.min(2 * (BAR - 1) - beat);
+    let bar: String = (0..BAR).map(|i| if i == at { '=' } else { ' ' }).collect();
+    let line = format!("[{bar}] {what}, {:.0} s", passed.as_secs_f64());
+    // A line that wraps could not be drawn over.
+    line.chars().take(width.saturating_sub(1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_plain_and_keeps_to_the_width() {
+        let at = |beats: u32| line("loading x.onnx", BEAT * beats, 80);
+        assert_eq!(at(5), "[     =      ] loading x.onnx, 1 s");
+        assert_eq!(at(11), "[           =] loading x.onnx, 2 s");
+        assert_eq!(at(21), "[ =          ] loading x.onnx, 4 s");
+        assert_eq!(line("loading", BEAT, 8).chars().count(), 7);
+        assert!(!at(7).contains('\x1b'));
+    }
+}

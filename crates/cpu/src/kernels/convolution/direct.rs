@@ -119,17 +119,13 @@ impl Direct {
                         let first = block * self.block;
                         let lines = self.block.min(self.out[0] - first);
                         self.copy(x, batch, group, first, lines, copy);
-                        for row in 0..g.rows {
-                            let channel = group * g.rows + row;
-                            let plane = (image * g.rows + row) * g.columns();
-                            level.dispatch(Block {
-                                direct: self,
-                                copy,
-                                weight: weight.offset(g.weight).add(channel * g.inner()),
-                                out: out.add(plane + first * self.out[1]),
-                                lines,
-                            });
-                        }
+                        level.dispatch(Block {
+                            direct: self,
+                            copy,
+                            weight: weight.offset(g.weight).add(group * g.rows * g.inner()),
+                            out: out.add(image * g.rows * g.columns() + first * self.out[1]),
+                            lines,
+                        });
                     }
                 }
             }
@@ -176,7 +172,7 @@ impl Direct {
     }
 }
 
-/// Rows of one plane of the result.
+/// Lines of a group's planes of the result.
 struct Block<'a> {
     direct: &'a Direct,
     copy: *const f32,
@@ -190,51 +186,103 @@ impl Work for Block<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let n = <I::F32 as Lanes<f32>>::N;
-        let width = self.direct.out[1];
-        for line in 0..self.lines {
-            let mut x = 0;
-            while x < width {
-                let left = width - x;
-                // SAFETY: the copy has room for the vectors past a row's end,
-                // and what is stored lies in the row.
-                unsafe {
-                    match left.div_ceil(n) {
-                        1 => self.some::<I, 1>(line, x),
-                        2 => self.some::<I, 2>(line, x),
-                        3 => self.some::<I, 3>(line, x),
-                        _ => self.some::<I, VECTORS>(line, x),
-                    }
-                }
-                x += VECTORS * n;
-            }
+        let rows = self.direct.geometry.rows;
+        let mut row = 0;
+        while row + 4 <= rows {
+            self.planes::<I, 4>(row);
+            row += 4;
+        }
+        if row + 2 <= rows {
+            self.planes::<I, 2>(row);
+            row += 2;
+        }
+        if row < rows {
+            self.planes::<I, 1>(row);
         }
     }
 }
 
 impl Block<'_> {
-    /// # Safety
-    /// The copy holds what `V` vectors of results from `x` on read.
+    /// `R` planes from `row` on: what is read once serves all of them.
     #[inline(always)]
-    unsafe fn some<I: Isa, const V: usize>(&self, line: usize, x: usize) {
-        let d = self.direct;
+    fn planes<I: Isa, const R: usize>(&self, row: usize) {
         let n = <I::F32 as Lanes<f32>>::N;
-        let mut sums = [I::F32::splat(0.0); V];
-        let row = d.phases * d.width;
-        let mut weight = self.weight;
+        let width = self.direct.out[1];
+        let mut line = 0;
+        while line < self.lines {
+            let lines = self.lines - line;
+            // Short lines are summed several at once.
+            let done = match width.div_ceil(n) {
+                1 if lines >= 4 => self.across::<I, 1, 4, R>(line, row),
+                2 if lines >= 2 => self.across::<I, 2, 2, R>(line, row),
+                _ => self.across::<I, VECTORS, 1, R>(line, row),
+            };
+            line += done;
+        }
+    }
+
+    /// `L` lines from side to side, `V` vectors at a time; gives `L`.
+    #[inline(always)]
+    fn across<I: Isa, const V: usize, const L: usize, const R: usize>(
+        &self,
+        line: usize,
+        row: usize,
+    ) -> usize {
+        let n = <I::F32 as Lanes<f32>>::N;
+        let width = self.direct.out[1];
+        let mut x = 0;
+        while x < width {
+            // SAFETY: the copy has room for the vectors past a line's end, and
+            // the lines and planes are there.
+            unsafe {
+                match (width - x).div_ceil(n).min(V) {
+                    1 => self.some::<I, 1, L, R>(line, x, row),
+                    2 => self.some::<I, 2, L, R>(line, x, row),
+                    3 => self.some::<I, 3, L, R>(line, x, row),
+                    _ => self.some::<I, V, L, R>(line, x, row),
+                }
+            }
+            x += V * n;
+        }
+        L
+    }
+
+    /// # Safety
+    /// The copy holds what `V` vectors of results from `x` on read, in `L` lines;
+    /// the result has `R` planes from `row` on.
+    #[inline(always)]
+    unsafe fn some<I: Isa, const V: usize, const L: usize, const R: usize>(
+        &self,
+        line: usize,
+        x: usize,
+        row: usize,
+    ) {
+        let d = self.direct;
+        let inner = d.geometry.inner();
+        let n = <I::F32 as Lanes<f32>>::N;
+        let mut sums = [[[I::F32::splat(0.0); V]; L]; R];
+        let pitch = d.phases * d.width;
+        // SAFETY: the weight has these rows.
+        let mut weight = unsafe { self.weight.add(row * inner) };
         for channel in 0..d.geometry.channels {
             let plane = channel * d.rows + line * d.stride[0];
             for ky in 0..d.kernel[0] {
                 // SAFETY: the row lies in the copy.
-                let from = unsafe { self.copy.add((plane + ky * d.dilation[0]) * row + x) };
+                let from = unsafe { self.copy.add((plane + ky * d.dilation[0]) * pitch + x) };
                 for kx in 0..d.kernel[1] {
                     let at = kx * d.dilation[1];
                     // SAFETY: as the caller promises; the weight has this tap.
                     unsafe {
                         let from = from.add(at % d.phases * d.width + at / d.phases);
-                        let tap = I::F32::splat(*weight);
-                        for (v, sum) in sums.iter_mut().enumerate() {
-                            *sum = I::F32::load(from.add(v * n)).fma(tap, *sum);
+                        let taps: [I::F32; R] =
+                            std::array::from_fn(|r| I::F32::splat(*weight.add(r * inner)));
+                        for l in 0..L {
+                            for v in 0..V {
+                                let numbers = I::F32::load(from.add(l * d.stride[0] * pitch + v * n));
+                                for r in 0..R {
+                                    sums[r][l][v] = numbers.fma(taps[r], sums[r][l][v]);
+                                }
+                            }
                         }
                         weight = weight.add(1);
                     }
@@ -242,16 +290,20 @@ impl Block<'_> {
             }
         }
         let left = d.out[1] - x;
-        // SAFETY: `left` numbers of the row can be written.
-        unsafe {
-            let to = self.out.add(line * d.out[1] + x);
-            for (v, sum) in sums.into_iter().enumerate() {
-                if (v + 1) * n <= left {
-                    sum.store(to.add(v * n));
-                } else {
-                    let mut last = [0f32; WIDEST];
-                    sum.store(last.as_mut_ptr());
-                    std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(v * n), left - v * n);
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (l, sums) in sums.into_iter().enumerate() {
+                // SAFETY: `left` numbers of the line can be written.
+                unsafe {
+                    let to = self.out.add((row + r) * d.geometry.columns() + (line + l) * d.out[1] + x);
+                    for (v, sum) in sums.into_iter().enumerate() {
+                        if (v + 1) * n <= left {
+                            sum.store(to.add(v * n));
+                        } else {
+                            let mut last = [0f32; WIDEST];
+                            sum.store(last.as_mut_ptr());
+                            std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(v * n), left - v * n);
+                        }
+                    }
                 }
             }
         }

@@ -20,6 +20,8 @@ mod gathers;
 mod regions;
 #[path = "parity/rows.rs"]
 mod rows;
+#[path = "parity/windows.rs"]
+mod windows;
 
 pub(crate) fn device(threads: usize, numerics: Numerics, paranoid: bool) -> Device {
     let options = DeviceOptions { paranoid, numerics, ..DeviceOptions::default() };

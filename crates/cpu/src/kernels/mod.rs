@@ -6,12 +6,14 @@ mod gather;
 mod matmul;
 mod movement;
 mod norms;
+mod pad;
 mod reduce;
 mod reference;
 mod region;
 mod softmax;
 mod starts;
 mod transpose;
+mod windows;
 
 use oneir_runtime::{KernelRow, KernelTable};
 
@@ -30,6 +32,8 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(norms::rows(level));
         rows.extend(convolution::rows(level));
         rows.extend(gather::rows());
+        rows.extend(pad::rows());
+        rows.extend(windows::rows());
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

@@ -1,6 +1,8 @@
 //! Convolution as products: windows are columns of a matrix (im2col), a chunk at
 //! a time. Where the input's memory holds that matrix already, it is read there.
 
+use std::ops::Range;
+
 use oneir_runtime::Answer;
 
 use super::{Geometry, copy_line};
@@ -13,12 +15,25 @@ const CHUNK_NUMBERS: usize = 128 << 10;
 const MIN_WIDTH: usize = 64;
 
 pub(super) fn prepare(geometry: Geometry, threads: usize) -> Answer {
+    let columns = geometry.columns();
+    let together = MIN_WIDTH.div_ceil(columns).min(geometry.x.shape[0].div_ceil(threads));
     let in_place = geometry.in_place();
+    // Small images go into one product.
+    if together > 1 {
+        let numbers = threads * (geometry.inner() + geometry.rows) * together * columns;
+        let mut answer = prepared("convolution_columns", move |args| {
+            // SAFETY: the plan's layouts stay inside their buffers, and the
+            // scratch is as large as was asked for.
+            unsafe { geometry.run_together(args, threads, together) }
+            Ok(())
+        });
+        answer.scratch = numbers * size_of::<f32>();
+        return Answer::Yes(answer);
+    }
     let width = geometry.width(threads, in_place.is_some());
     let numbers = if in_place.is_some() { 0 } else { threads * geometry.inner() * width };
     let mut answer = prepared("convolution_columns", move |args| {
-        // SAFETY: the plan's layouts stay inside their buffers, and the
-        // scratch is as large as was asked for.
+        // SAFETY: as above.
         unsafe { geometry.run(args, threads, width, in_place) }
         Ok(())
     });
@@ -29,7 +44,7 @@ pub(super) fn prepare(geometry: Geometry, threads: usize) -> Answer {
 impl Geometry {
     /// How far apart rows and columns of the matrix of windows lie in the input,
     /// where one pair of distances says it for each group's image.
-    fn in_place(&self) -> Option<(isize, isize)> {
+    pub(super) fn in_place(&self) -> Option<(isize, isize)> {
         let (shape, strides) = (&self.x.shape[2..], &self.x.strides[2..]);
         let spatial = self.kernel.len();
         let padless = self.low.iter().all(|&n| n == 0);
@@ -90,7 +105,7 @@ impl Geometry {
                                 (x.offset(image + start as isize * column), row, column)
                             }
                             None => {
-                                self.lay_out(x, batch, group, start, end, buffer);
+                                self.lay_out(x, batch, group, start..end, buffer, n);
                                 (buffer.cast_const(), n as isize, 1)
                             }
                         };
@@ -121,20 +136,82 @@ impl Geometry {
         });
     }
 
-    /// Writes the columns `start..end` of one image's group, row after row: a
-    /// row holds one number of every window.
+    /// As [`Geometry::run`], `together` images side by side.
     ///
     /// # Safety
-    /// As [`Geometry::run`]; `to` has room for `inner` rows of the columns.
+    /// As [`Geometry::run`].
+    unsafe fn run_together(&self, args: &Args<'_>, parts: usize, together: usize) {
+        let (inner, columns, m) = (self.inner(), self.columns(), self.rows);
+        let batch = self.x.shape[0];
+        let chunks = batch.div_ceil(together);
+        let units = chunks * self.groups;
+        // SAFETY: the operands and the result are f32.
+        let pointers = unsafe { Shared((args.read::<f32>(0), args.read::<f32>(1), args.write::<f32>(0))) };
+        let scratch = Shared(args.scratch.cast::<f32>());
+        args.threads.for_chunks(parts, 1, |range| {
+            let (x, weight, out) = pointers.get();
+            for part in range {
+                // SAFETY: each part has its own scratch, and units write images
+                // of the result that do not overlap.
+                unsafe {
+                    let buffer = scratch.get().add(part * (inner + m) * together * columns);
+                    let sums = buffer.add(inner * together * columns);
+                    for unit in (part..units).step_by(parts) {
+                        let (first, group) = (unit / self.groups * together, unit % self.groups);
+                        let images = together.min(batch - first);
+                        let n = images * columns;
+                        for i in 0..images {
+                            self.lay_out(x, first + i, group, 0..columns, buffer.add(i * columns), n);
+                        }
+                        gemm::gemm(
+                            m,
+                            n,
+                            inner,
+                            sums,
+                            1,
+                            n as isize,
+                            false,
+                            weight.offset(self.weight).add(group * m * inner),
+                            1,
+                            inner as isize,
+                            buffer,
+                            1,
+                            n as isize,
+                            0.0,
+                            1.0,
+                            false,
+                            false,
+                            false,
+                            gemm::Parallelism::None,
+                        );
+                        for i in 0..images {
+                            let image = out.add(((first + i) * self.groups + group) * m * columns);
+                            for row in 0..m {
+                                let from = sums.add(row * n + i * columns);
+                                std::ptr::copy_nonoverlapping(from, image.add(row * columns), columns);
+                            }
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Writes columns of one image's group, row after row: a row holds one
+    /// number of every window.
+    ///
+    /// # Safety
+    /// As [`Geometry::run`]; `to` has room for `inner` rows, `pitch` apart.
     unsafe fn lay_out(
         &self,
         x: *const f32,
         batch: usize,
         group: usize,
-        start: usize,
-        end: usize,
+        columns: Range<usize>,
         to: *mut f32,
+        pitch: usize,
     ) {
+        let Range { start, end } = columns;
         let spatial = self.kernel.len();
         let taps: usize = self.kernel.iter().product();
         let strides = &self.x.strides;
@@ -157,8 +234,8 @@ impl Geometry {
                     }
                     at += count;
                 }
-                // SAFETY: the next row begins where this one ends.
-                row = unsafe { row.add(end - start) };
+                // SAFETY: there is room for another row.
+                row = unsafe { row.add(pitch) };
             }
         }
     }

@@ -16,8 +16,12 @@ pub(crate) fn rows(level: Level) -> Vec<Box<dyn KernelRow>> {
     vec![Box::new(Convolution { level }), Box::new(transposed::Transposed)]
 }
 
-/// Fewer output channels of a group than this do not pay for columns.
-const FEW_CHANNELS: usize = 6;
+/// Fewer output channels of a group than this do not pay for a product.
+const FEW_CHANNELS: usize = 12;
+/// Fewer than this do not pay for columns that must be copied.
+const FEW_FOR_COPIES: usize = 65;
+/// Shorter lines than this leave vectors empty.
+const SHORT_LINE: usize = 12;
 
 struct Convolution {
     level: Level,
@@ -44,7 +48,10 @@ impl KernelRow for Convolution {
             return repack(0);
         }
         let exact = request.numerics == Numerics::Exact;
-        if geometry.kernel.len() <= 2 && (exact || geometry.rows < FEW_CHANNELS) {
+        let copies = geometry.in_place().is_none();
+        let long = geometry.out.last().is_some_and(|&n| n >= SHORT_LINE);
+        let few = geometry.rows < FEW_CHANNELS || (copies && long && geometry.rows < FEW_FOR_COPIES);
+        if geometry.kernel.len() <= 2 && (exact || few) {
             return direct::prepare(geometry, self.level, threads);
         }
         // How products of many rows sum is the `gemm` crate's choice.

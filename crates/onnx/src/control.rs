@@ -83,7 +83,7 @@ pub(crate) enum Entered {
     /// Steps were put before what is left to do, or values made.
     Going,
     /// The loop is to run on the host.
-    OnHost(HostLoop),
+    OnHost(Box<HostLoop>),
 }
 
 /// A loop whose body runs as a program of its own.
@@ -414,7 +414,7 @@ impl Site<'_> {
         let inputs = graph.inputs.iter().map(|input| format!("{prefix}{}", input.name));
         let inputs = inputs.chain(captures.iter().cloned()).collect();
         let body = Program::new(self.file.clone(), graph.name.clone(), pending, constants, inputs, outputs);
-        Ok(Entered::OnHost(HostLoop { iteration: iteration.clone(), body, captures, why }))
+        Ok(Entered::OnHost(Box::new(HostLoop { iteration: iteration.clone(), body, captures, why })))
     }
 }
 

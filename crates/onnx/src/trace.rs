@@ -102,7 +102,7 @@ pub(crate) fn nodes(
         };
         match found {
             Ok(Entered::Going) => {}
-            Ok(Entered::OnHost(work)) => return Ok(Some(Stop::Loop(Box::new(work)))),
+            Ok(Entered::OnHost(work)) => return Ok(Some(Stop::Loop(work))),
             Err(OnnxError::UnknownValue { place, input, origin }) => {
                 let why = OnnxError::UnknownValue { place, input: input.clone(), origin };
                 return Ok(Some(Stop::Read(Stopped { input, why })));

@@ -287,7 +287,7 @@ impl Backend for MockBackend {
 
     fn synchronise(&self) -> Result<(), RuntimeError> {
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        queues.iter().map(|queue| send(queue, Task::Nothing, &[])?.wait()).collect()
+        queues.iter().try_for_each(|queue| send(queue, Task::Nothing, &[])?.wait())
     }
 }
 

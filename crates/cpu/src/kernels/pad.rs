@@ -101,8 +101,8 @@ impl Task {
         if line == 0 {
             return;
         }
-        // SAFETY: as the caller promises.
         let value = match args.reads.get(1) {
+            // SAFETY: as the caller promises.
             Some(_) => unsafe { args.read::<T>(1).offset(self.value).read_unaligned() },
             None => T::default(),
         };

@@ -260,7 +260,7 @@ impl Block<'_> {
         let d = self.direct;
         let inner = d.geometry.inner();
         let n = <I::F32 as Lanes<f32>>::N;
-        let mut sums = [[[I::F32::splat(0.0); V]; L]; R];
+        let mut sums = [[[I::F32::splat(0.0); R]; V]; L];
         let pitch = d.phases * d.width;
         // SAFETY: the weight has these rows.
         let mut weight = unsafe { self.weight.add(row * inner) };
@@ -276,11 +276,11 @@ impl Block<'_> {
                         let from = from.add(at % d.phases * d.width + at / d.phases);
                         let taps: [I::F32; R] =
                             std::array::from_fn(|r| I::F32::splat(*weight.add(r * inner)));
-                        for l in 0..L {
-                            for v in 0..V {
+                        for (l, line) in sums.iter_mut().enumerate() {
+                            for (v, rows) in line.iter_mut().enumerate() {
                                 let numbers = I::F32::load(from.add(l * d.stride[0] * pitch + v * n));
-                                for r in 0..R {
-                                    sums[r][l][v] = numbers.fma(taps[r], sums[r][l][v]);
+                                for (sum, &tap) in rows.iter_mut().zip(&taps) {
+                                    *sum = numbers.fma(tap, *sum);
                                 }
                             }
                         }
@@ -290,12 +290,12 @@ impl Block<'_> {
             }
         }
         let left = d.out[1] - x;
-        for (r, sums) in sums.into_iter().enumerate() {
-            for (l, sums) in sums.into_iter().enumerate() {
-                // SAFETY: `left` numbers of the line can be written.
-                unsafe {
-                    let to = self.out.add((row + r) * d.geometry.columns() + (line + l) * d.out[1] + x);
-                    for (v, sum) in sums.into_iter().enumerate() {
+        for (l, sums) in sums.into_iter().enumerate() {
+            for (v, sums) in sums.into_iter().enumerate() {
+                for (r, sum) in sums.into_iter().enumerate() {
+                    // SAFETY: `left` numbers of the line can be written.
+                    unsafe {
+                        let to = self.out.add((row + r) * d.geometry.columns() + (line + l) * d.out[1] + x);
                         if (v + 1) * n <= left {
                             sum.store(to.add(v * n));
                         } else {

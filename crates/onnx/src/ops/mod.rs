@@ -17,6 +17,7 @@ mod quantize;
 mod random;
 mod recurrent;
 mod reduction;
+mod regex;
 mod regions;
 mod resize;
 mod sampling;
@@ -73,6 +74,7 @@ const FAMILIES: &[&[Row]] = &[
     random::ROWS,
     recurrent::ROWS,
     reduction::ROWS,
+    regex::ROWS,
     regions::ROWS,
     resize::ROWS,
     sampling::ROWS,
@@ -99,8 +101,11 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str, &'static
 /// A row, of the standard domain where none is named.
 macro_rules! row {
     (control $name:ident $since:expr) => {
+        row!(control "" $name $since)
+    };
+    (control $domain:literal $name:ident $since:expr) => {
         $crate::ops::Row {
-            domain: "",
+            domain: $domain,
             name: stringify!($name),
             since: &$since,
             moves: false,

@@ -6,6 +6,7 @@ mod convert;
 mod creation;
 mod einsum;
 mod elementwise;
+mod image_decoder;
 mod indexing;
 mod linear_attention;
 mod loss;
@@ -63,6 +64,7 @@ const FAMILIES: &[&[Row]] = &[
     creation::ROWS,
     einsum::ROWS,
     elementwise::ROWS,
+    image_decoder::ROWS,
     indexing::ROWS,
     linear_attention::ROWS,
     loss::ROWS,

@@ -28,6 +28,10 @@ pub(super) fn bmp(bytes: &[u8], at: Place<'_>) -> Result<Picture, IoError> {
         |e: zune_bmp::BmpDecoderErrors| at.malformed("picture", "a whole BMP file", format!("{e:?}"));
     let options =
         DecoderOptions::default().set_max_width(MAX_SIDE).set_max_height(MAX_SIDE).set_strict_mode(true);
+    // The decoder reads one bit per pixel wrongly.
+    if bytes.get(28..30) == Some(&[1, 0]) {
+        return Err(at.malformed("bits per pixel", "4 or more", "1"));
+    }
     let mut decoder = BmpDecoder::new_with_options(ZCursor::new(bytes), options);
     decoder.decode_headers().map_err(broken)?;
     let (width, height) = decoder.dimensions().unwrap_or_default();

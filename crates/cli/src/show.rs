@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use oneir::io::save_tensors;
-use oneir::onnx::{Strings, Term};
+use oneir::onnx::{Keys, Strings, Term};
 use oneir::tensor::Values;
-use oneir::{Device, HostTensor, eval_on};
+use oneir::{Array, Device, HostTensor, eval_on};
 
 use crate::error::CliError;
 use crate::numbers::{layout_text, tensor_text};
@@ -36,7 +36,7 @@ pub(crate) enum OutputValue {
 /// The outputs in host memory; waits for them.
 pub(crate) fn fetch(device: &Device, outputs: Vec<(String, Term)>) -> Result<Vec<Output>, CliError> {
     let mut fetched = Vec::with_capacity(outputs.len());
-    // Lists and optionals hold further terms; the last on the stack is next.
+    // Lists, maps and optionals hold further terms; the last on the stack is next.
     let mut stack: Vec<(String, Term)> = outputs.into_iter().rev().collect();
     while let Some((name, term)) = stack.pop() {
         let value = match term {
@@ -57,6 +57,15 @@ pub(crate) fn fetch(device: &Device, outputs: Vec<(String, Term)>) -> Result<Vec
             Term::Sequence(items) => {
                 let named = items.into_iter().enumerate().map(|(i, item)| (format!("{name}.{i}"), item));
                 stack.extend(named.rev());
+                continue;
+            }
+            Term::Map(map) => {
+                stack.push((format!("{name}.values"), *map.values));
+                let keys = match map.keys {
+                    Keys::Ints(keys) => Term::Array(Array::from_slice(&keys, &[keys.len()])),
+                    Keys::Strings(values) => Term::Strings(Strings { shape: vec![values.len()], values }),
+                };
+                stack.push((format!("{name}.keys"), keys));
                 continue;
             }
         };

@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use oneir_array::{Array, DType, Device, HostTensor};
@@ -24,6 +25,20 @@ pub(crate) struct Call<'a> {
     pub(crate) version: i64,
     pub(crate) inputs: Vec<Option<Term>>,
     pub(crate) looking: &'a Looking,
+    /// What the node made before the trace ended at it: see [`Call::made`].
+    pub(crate) made: RefCell<Made>,
+}
+
+/// Where a node stands with a value that it makes and looks at.
+#[derive(Debug, Default)]
+pub(crate) enum Made {
+    /// It has made none.
+    #[default]
+    Nothing,
+    /// The value to be read, and what goes on from there.
+    Unread(Array, Vec<Array>),
+    /// The same, read.
+    Read(HostTensor, Vec<Array>),
 }
 
 /// What an operator's function gives.
@@ -126,6 +141,32 @@ impl Call<'_> {
         }
     }
 
+    /// An array that the node makes, read on the host, and others that it makes
+    /// beside it. Where the array is known only once the graph runs, the graph up
+    /// to it runs first, and the node goes on from here. A node reads one such
+    /// array at most.
+    ///
+    /// # Errors
+    /// As [`Call::host`], and what `make` gives.
+    pub(crate) fn read_made(
+        &self,
+        make: impl FnOnce() -> Result<(Array, Vec<Array>), OnnxError>,
+    ) -> Result<(HostTensor, Vec<Array>), OnnxError> {
+        if let Made::Read(value, kept) = self.made.take() {
+            return Ok((value, kept));
+        }
+        let (array, kept) = make()?;
+        self.checked(&array)?;
+        match self.known(&array, 0) {
+            Ok(value) => Ok((value, kept)),
+            Err(OnnxError::UnknownValue { place, origin, .. }) => {
+                *self.made.borrow_mut() = Made::Unread(array, kept);
+                Err(OnnxError::UnknownValue { place, input: made_name(self.node), origin })
+            }
+            Err(other) => Err(other),
+        }
+    }
+
     /// Input `i` as integers on the host.
     pub(crate) fn ints(&self, i: usize) -> Result<Vec<i64>, OnnxError> {
         let host = self.host(i)?;
@@ -203,6 +244,17 @@ impl Call<'_> {
         elem.and_then(crate::file::ElemType::dtype)
             .ok_or_else(|| self.fails(format!("element type {code} is not supported")))
     }
+}
+
+/// The name of a value that a node makes and reads.
+pub(crate) fn made_name(node: &NodeDef) -> String {
+    let own = node.outputs.iter().find(|name| !name.is_empty()).unwrap_or(&node.name);
+    format!("{own}#made")
+}
+
+/// The name of what a node goes on from when a value that it made is read.
+pub(crate) fn kept_name(made: &str) -> String {
+    format!("{made}#kept")
 }
 
 /// The op nearest to a value that made it depend on the run.

@@ -6,6 +6,7 @@
 //! must be looked at. A loop that goes on for too long, or for how long only a run
 //! knows, becomes a loop on the host over its body, a program of its own.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub(crate) const ROWS: &[Row] = &[
     row!(control Loop [1, 11, 13, 16, 19, 21, 23, 24, 25]),
     row!(control Scan [8, 9, 11, 16, 19, 21, 23, 24, 25]),
     row!(control SequenceMap [17]),
+    row!(control "ai.onnx.preview" FlexAttention [1]),
 ];
 
 /// A loop is traced as often as it runs up to this many nodes in all.
@@ -38,6 +40,7 @@ pub(crate) enum Control {
     Loop,
     Scan,
     SequenceMap,
+    FlexAttention,
 }
 
 /// A loop under way.
@@ -109,12 +112,18 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn call<'c>(&'c self, step: &'c NodeStep) -> Call<'c> {
+    pub(crate) fn call<'c>(&'c self, step: &'c NodeStep) -> Call<'c> {
         let inputs = step.node.inputs.iter().map(|name| self.environment.get(name).cloned()).collect();
-        Call { node: &step.node, version: step.version, inputs, looking: self.looking }
+        Call {
+            node: &step.node,
+            version: step.version,
+            inputs,
+            looking: self.looking,
+            made: RefCell::default(),
+        }
     }
 
-    fn enter(
+    pub(crate) fn enter(
         &mut self,
         step: &NodeStep,
         graph: &Graph,
@@ -131,6 +140,7 @@ impl Site<'_> {
         match control {
             Control::If => self.branch(step)?,
             Control::SequenceMap => self.map(step)?,
+            Control::FlexAttention => self.flex_attention(step)?,
             Control::Loop => return self.begin_loop(step),
             Control::Scan => return self.begin_scan(step),
         }
@@ -547,7 +557,8 @@ impl HostLoop {
         let looking = Looking::Eager(device.clone());
         let step = &*self.iteration.step;
         let inputs = step.node.inputs.iter().map(|name| lookup(name)).collect();
-        let call = Call { node: &step.node, version: step.version, inputs, looking: &looking };
+        let made = RefCell::default();
+        let call = Call { node: &step.node, version: step.version, inputs, looking: &looking, made };
         let missing = |name: &String| call.fails(format!("`{name}`, which it reads, was never made"));
         let captured = self.captures.iter().map(|name| lookup(name).ok_or_else(|| missing(name)));
         let captured = captured.collect::<Result<Vec<Term>, _>>()?;

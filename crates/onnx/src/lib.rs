@@ -19,6 +19,7 @@ pub mod conformance;
 mod control;
 mod error;
 mod file;
+mod flex_attention;
 mod model;
 mod ops;
 mod parts;
@@ -35,4 +36,4 @@ pub use file::{
 pub use model::Model;
 pub use ops::operators;
 pub use parts::Part;
-pub use term::{Strings, Term};
+pub use term::{Keys, Map, Strings, Term};

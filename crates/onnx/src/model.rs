@@ -6,10 +6,10 @@ use oneir_ir::Spec;
 use oneir_runtime::Profile;
 
 use crate::error::OnnxError;
-use crate::file::{Dim, ElemType, OnnxFile, ValueInfo, ValueType};
+use crate::file::{Dim, ElemType, OnnxFile, TensorType, ValueInfo, ValueType};
 use crate::parts::{Part, Program, argument};
 use crate::program::Pending;
-use crate::term::Term;
+use crate::term::{Keys, Term};
 use crate::trace::{Environment, check_operators, stored};
 
 /// An ONNX model, ready to be called.
@@ -209,7 +209,22 @@ fn is_of(ty: &ValueType, term: &Term) -> bool {
         (ValueType::Optional(item), Term::Optional(term)) => {
             term.as_deref().is_none_or(|term| is_of(item, term))
         }
-        (ValueType::Tensor(_) | ValueType::Sequence(_) | ValueType::Optional(_), _) => false,
+        (ValueType::Map { key, value }, Term::Map(map)) => {
+            let same = match map.keys {
+                Keys::Ints(_) => *key == ElemType::Int64,
+                Keys::Strings(_) => *key == ElemType::String,
+            };
+            // The declared type is that of one value.
+            let fits = value.tensor().is_none_or(|one| {
+                let list = TensorType { dims: None, ..one.clone() };
+                is_of(&ValueType::Tensor(list), &map.values)
+            });
+            same && fits && map.values.shape().is_some_and(|shape| shape[..] == [map.keys.len()])
+        }
+        (
+            ValueType::Tensor(_) | ValueType::Sequence(_) | ValueType::Optional(_) | ValueType::Map { .. },
+            _,
+        ) => false,
         _ => true,
     }
 }

@@ -5,12 +5,12 @@ use oneir_array::{Array, Device, HostTensor, Traced};
 use oneir_ir::Spec;
 use oneir_runtime::Profile;
 
-use crate::call::Looking;
+use crate::call::{Looking, kept_name};
 use crate::control::HostLoop;
 use crate::error::OnnxError;
 use crate::file::OnnxFile;
 use crate::program::Pending;
-use crate::term::{Strings, Term};
+use crate::term::{Keys, Map, Strings, Term};
 use crate::trace::{Environment, Stop, Stopped, nodes};
 
 /// Programs kept for input shapes seen, and continuations for values read.
@@ -35,6 +35,7 @@ enum InputForm {
     Strings(Strings),
     Sequence(Vec<InputForm>),
     Optional(Option<Box<InputForm>>),
+    Map(Keys, Box<InputForm>),
 }
 
 /// One graph of a model between breaks.
@@ -251,8 +252,12 @@ impl Program {
             Stop::Read(Stopped { input, why }) => HostWork::Read { input, why },
             Stop::Loop(work) => HostWork::Loop(work),
         };
+        let kept = match &host {
+            HostWork::Read { input, .. } => kept_name(input),
+            HostWork::Loop(_) => String::new(),
+        };
         let mut needed: Vec<&String> = match &host {
-            HostWork::Read { input, .. } => vec![input],
+            HostWork::Read { input, .. } => vec![input, &kept],
             HostWork::Loop(work) => work.reads().collect(),
         };
         needed.extend(pending.reads());
@@ -338,6 +343,7 @@ impl InputForm {
             Term::Optional(item) => {
                 InputForm::Optional(item.as_deref().map(InputForm::of).transpose()?.map(Box::new))
             }
+            Term::Map(map) => InputForm::Map(map.keys.clone(), Box::new(InputForm::of(&map.values)?)),
         })
     }
 }
@@ -349,6 +355,7 @@ pub(crate) fn argument(term: Term) -> Term {
         Term::Host(value) => Term::Array(Array::from_host(value)),
         Term::Sequence(items) => Term::Sequence(items.into_iter().map(argument).collect()),
         Term::Optional(item) => Term::Optional(item.map(|item| Box::new(argument(*item)))),
+        Term::Map(map) => Term::Map(Map { values: Box::new(argument(*map.values)), ..map }),
         other => other,
     }
 }

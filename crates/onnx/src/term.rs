@@ -15,6 +15,41 @@ pub enum Term {
     Sequence(Vec<Term>),
     /// A value, or none.
     Optional(Option<Box<Term>>),
+    /// A map from integers or strings.
+    Map(Map),
+}
+
+/// A map: a value for each key.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// The keys, all different.
+    pub keys: Keys,
+    /// A tensor of one dimension: the keys' values in their order.
+    pub values: Box<Term>,
+}
+
+/// The keys of a map.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Keys {
+    /// Integers.
+    Ints(Vec<i64>),
+    /// Strings.
+    Strings(Vec<Vec<u8>>),
+}
+
+impl Keys {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Keys::Ints(keys) => keys.len(),
+            Keys::Strings(keys) => keys.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// A tensor of strings: bytes, as a model may hold any.
@@ -65,6 +100,7 @@ impl Term {
             Term::Host(_) | Term::Strings(_) => true,
             Term::Sequence(items) => items.iter().all(Term::is_static),
             Term::Optional(item) => item.as_deref().is_none_or(Term::is_static),
+            Term::Map(map) => map.values.is_static(),
         }
     }
 
@@ -79,6 +115,7 @@ impl Term {
                     item.arrays_mut(f);
                 }
             }
+            Term::Map(map) => map.values.arrays_mut(f),
         }
     }
 
@@ -89,6 +126,10 @@ impl Term {
             Term::Sequence(items) => format!("a sequence of {}", items.len()),
             Term::Optional(None) => "no value".into(),
             Term::Optional(Some(item)) => format!("an optional of {}", item.describe()),
+            Term::Map(map) => {
+                let kind = if let Keys::Ints(_) = map.keys { "integers" } else { "strings" };
+                format!("a map of {} {kind} to {}", map.keys.len(), map.values.describe())
+            }
             other => other.spec().map_or_else(String::new, |s| s.to_string()),
         }
     }

@@ -1,12 +1,13 @@
 //! Tracing: running a graph's nodes as array calls.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use oneir_array::{Array, HostTensor};
 use oneir_ir::{Source, State, Value, reference};
 
-use crate::call::{Call, Looking, Results};
+use crate::call::{Call, Looking, Made, Results, kept_name, made_name};
 use crate::control::{Entered, HostLoop, Site, stacked};
 use crate::error::OnnxError;
 use crate::file::{Graph, OnnxFile, Opsets, TensorData};
@@ -132,7 +133,8 @@ fn bind(step: &Step, environment: &mut Environment, looking: &Looking) -> Result
             (lists(environment, from)?.into_iter().map(Term::Sequence).collect(), to)
         }
         Step::Stack { node, from, to } => {
-            let call = Call { node: &node.node, version: node.version, inputs: Vec::new(), looking };
+            let made = RefCell::default();
+            let call = Call { node: &node.node, version: node.version, inputs: Vec::new(), looking, made };
             let graph = node.node.attributes.graph("body")?;
             let all = lists(environment, from)?.into_iter().zip(&graph.outputs);
             let joined = all.map(|(items, info)| stacked(&call, &items, 0, info));
@@ -178,18 +180,35 @@ fn results(
     row: &Row,
     run: fn(&Call<'_>) -> Results,
     step: &NodeStep,
-    environment: &Environment,
+    environment: &mut Environment,
     looking: &Looking,
 ) -> Results {
     let NodeStep { node, version, .. } = step;
     let version = *version;
     let inputs: Vec<Option<Term>> = node.inputs.iter().map(|name| environment.get(name).cloned()).collect();
     let known = inputs.iter().flatten().all(Term::is_static);
-    let call = Call { node, version, inputs, looking };
+    let made = made_name(node);
+    let kept = kept_name(&made);
+    let before = match (environment.get(&made), environment.get(&kept)) {
+        (Some(Term::Host(value)), Some(Term::Sequence(items))) => {
+            Made::Read(value.clone(), items.iter().filter_map(Term::array).collect())
+        }
+        _ => Made::Nothing,
+    };
+    let call = Call { node, version, inputs, looking, made: RefCell::new(before) };
     if row.moves && call.inputs.iter().flatten().any(|term| matches!(term, Term::Strings(_))) {
         return moved(run, call);
     }
-    let mut results = run(&call)?;
+    let mut results = match run(&call) {
+        Ok(results) => results,
+        Err(why) => {
+            if let Made::Unread(array, rest) = call.made.take() {
+                environment.insert(made, Term::Array(array));
+                environment.insert(kept, Term::Sequence(rest.into_iter().map(Term::Array).collect()));
+            }
+            return Err(why);
+        }
+    };
     let label: Arc<str> = node.place().to_string().into();
     for term in &mut results {
         term.arrays_mut(&mut |array| label_new(array, &label));

@@ -48,7 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cpu", &["tensor", "ir", "runtime"]),
     ("array", &["tensor", "ir", "runtime"]),
     ("io", &["tensor"]),
-    ("onnx", &["tensor", "ir", "runtime", "array"]),
+    ("onnx", &["tensor", "ir", "runtime", "array", "io"]),
     ("testkit", &["tensor", "ir", "runtime"]),
     ("oneir", &["tensor", "ir", "passes", "runtime", "cpu", "array", "io", "onnx"]),
     ("cli", &["oneir", "testkit"]),

@@ -117,6 +117,7 @@ pub(super) fn differs(
             }
             None
         }
+        (Term::Map(a), Term::Map(b)) if a.keys == b.keys => differs(device, &a.values, &b.values, rule)?,
         (Term::Optional(None), Term::Optional(None)) => None,
         (Term::Optional(Some(a)), Term::Optional(Some(b))) => differs(device, a, b, rule)?,
         (Term::Array(array), Term::Host(right)) => {

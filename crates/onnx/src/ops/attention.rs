@@ -7,7 +7,7 @@ use crate::OnnxError;
 use crate::call::{Call, Results};
 
 pub(super) const ROWS: &[Row] =
-    &[row!(Attention [23, 24] => attention), row!(RotaryEmbedding [23] => rotary_embedding)];
+    &[row!(Attention [23, 24, 25] => attention), row!(RotaryEmbedding [23] => rotary_embedding)];
 
 /// Input `i` as `[batch, head, step, element]`.
 fn by_heads(call: &Call<'_>, i: usize, count: &str) -> Result<Array, OnnxError> {
@@ -26,14 +26,53 @@ fn by_heads(call: &Call<'_>, i: usize, count: &str) -> Result<Array, OnnxError> 
     }
 }
 
-/// What is added to scores: the given mask, padded to all keys; causality; and
-/// the end of each item's keys.
+/// Which keys a query sees, beside what the mask input says.
+struct Sight {
+    causal: bool,
+    /// How many keys before and after its own position a query sees.
+    left: Option<i64>,
+    right: Option<i64>,
+}
+
+impl Sight {
+    fn of(call: &Call<'_>) -> Result<Sight, OnnxError> {
+        let causal = call.attributes().int_or("is_causal", 0)? != 0;
+        let window = |name| match call.attributes().int_or(name, -1)? {
+            -1 => Ok(None),
+            _ if call.version < 25 => Err(call.fails(format!("{name} is of version 25"))),
+            size if size >= 0 => Ok(Some(size.min(1 << 40))),
+            size => Err(call.fails(format!("{name} must be -1 or a number of keys, found {size}"))),
+        };
+        Ok(Sight { causal, left: window("left_window_size")?, right: window("right_window_size")? })
+    }
+
+    /// Whether it depends on where a query stands.
+    fn moves(&self) -> bool {
+        self.causal || self.left.is_some() || self.right.is_some()
+    }
+
+    /// Whether queries see keys, by the place of a query among all keys.
+    fn holds(&self, place: &Array, keys: usize) -> Option<Array> {
+        let number = |v: i64| Array::full(&[], v as f64, DType::I64);
+        let key = Array::arange(keys, DType::I64);
+        let most = if self.causal { Some(0) } else { self.right };
+        let above = most.map(|most| key.less_equal(&place.add(&number(most))));
+        let below = self.left.map(|left| key.greater_equal(&place.subtract(&number(left))));
+        match (above, below) {
+            (Some(above), Some(below)) => Some(above.logical_and(&below)),
+            (above, below) => above.or(below),
+        }
+    }
+}
+
+/// What is added to scores: the given mask, padded to all keys; what queries see
+/// from where they stand; and the end of each item's keys.
 fn bias(
     call: &Call<'_>,
+    sight: &Sight,
     dtype: DType,
     past: usize,
-    queries: usize,
-    keys: usize,
+    [queries, keys]: [usize; 2],
 ) -> Result<Option<Array>, OnnxError> {
     let number = |v: f64| Array::full(&[], v, dtype);
     let seen = |holds: &Array| holds.select(&number(0.0), &number(f64::NEG_INFINITY));
@@ -48,13 +87,19 @@ fn bias(
         }
         parts.push(mask.pad_with(&padding, &number(f64::NEG_INFINITY)));
     }
-    if call.attributes().int_or("is_causal", 0)? != 0 {
-        let own =
-            Array::iota(&[queries, keys], 0, DType::I64).add(&Array::full(&[], past as f64, DType::I64));
-        parts.push(seen(&Array::iota(&[queries, keys], 1, DType::I64).less_equal(&own)));
+    let lengths = call.optional(6)?.map(|n| n.astype(DType::I64).reshape(&[-1, 1, 1, 1]));
+    if sight.moves() {
+        let count = |n: usize| Array::full(&[], n as f64, DType::I64);
+        // Keys before the queries: those of the past, or all but the last ones
+        // of a cache that the model keeps.
+        let before = match &lengths {
+            Some(lengths) if !call.has(4) => lengths.subtract(&count(queries)),
+            _ => count(past),
+        };
+        let place = Array::arange(queries, DType::I64).reshape(&[-1, 1]).add(&before);
+        parts.extend(sight.holds(&place, keys).map(|holds| seen(&holds)));
     }
-    if let Some(lengths) = call.optional(6)? {
-        let ends = lengths.astype(DType::I64).reshape(&[-1, 1, 1, 1]);
+    if let Some(ends) = lengths {
         parts.push(seen(&Array::arange(keys, DType::I64).less(&ends)));
     }
     Ok(parts.into_iter().reduce(|a, b| a.add(&b)))
@@ -86,11 +131,15 @@ fn attention(call: &Call<'_>) -> Results {
         None => 1.0 / (size as f64).sqrt(),
     };
     let softcap = f64::from(attributes.float_or("softcap", 0.0)?);
-    let causal = attributes.int_or("is_causal", 0)? != 0;
+    let sight = Sight::of(call)?;
+    if call.has(6) && (call.has(4) || call.has(5)) {
+        return Err(call.fails("nonpad_kv_seqlen is for keys that are all given, without past ones"));
+    }
     // The fused mask lets the last query see all keys.
-    let plain = !call.has(3) && !call.has(6) && softcap == 0.0 && !call.asked(3);
-    let (out, scores) = if plain && (!causal || keys == past + queries) {
-        let mask = if causal { Mask::Causal } else { Mask::None };
+    let open = sight.left.is_none() && (sight.right.is_none() || sight.causal);
+    let plain = open && !call.has(3) && !call.has(6) && softcap == 0.0 && !call.asked(3);
+    let (out, scores) = if plain && (!sight.causal || keys == past + queries) {
+        let mask = if sight.causal { Mask::Causal } else { Mask::None };
         (q.attention(&k, &v.astype(dtype), scale, mask), None)
     } else {
         // Query heads that share a key head become further rows of it.
@@ -104,15 +153,22 @@ fn attention(call: &Call<'_>) -> Results {
         } else {
             raw.clone()
         };
-        let masked = match bias(call, wide, past, queries, keys)? {
-            Some(bias) => capped.add(&bias),
-            None => capped.clone(),
-        };
+        let bias = bias(call, &sight, wide, past, [queries, keys])?;
+        let masked = bias.as_ref().map_or_else(|| capped.clone(), |bias| capped.add(bias));
         let precision = match attributes.find_int("softmax_precision")? {
             Some(code) => call.dtype_of(code)?,
             None => wide,
         };
         let weights = masked.astype(precision).softmax(-1).astype(wide);
+        // A query that sees no key gives zeros.
+        let weights = match bias.filter(|_| keys > 0) {
+            Some(bias) => {
+                let end = |v: f64| Array::full(&[], v, wide);
+                let blind = bias.max(&[-1], true).equal(&end(f64::NEG_INFINITY));
+                blind.select(&end(0.0), &weights)
+            }
+            None => weights,
+        };
         let shared = [batch, groups, heads / groups * queries, keys].map(|n| n as isize);
         let value = v.astype(wide);
         let full = [batch as isize, heads as isize, queries as isize, -1];

@@ -9,7 +9,7 @@ use crate::term::{Strings, Term};
 use crate::{ElemType, OnnxError};
 
 pub(super) const ROWS: &[Row] = &[
-    row!(Cast [1, 6, 9, 13, 19, 21, 23, 24, 25] => |call| {
+    row!(Cast [1, 6, 9, 13, 19, 21, 23, 24, 25, 28] => |call| {
         let to = if call.version < 6 {
             // Version 1 names the type.
             ElemType::named(call.attributes().string("to")?)
@@ -50,7 +50,8 @@ pub(super) const ROWS: &[Row] = &[
     row!(Dropout [1, 6, 7, 10, 12, 13, 22] => dropout),
 ];
 
-fn cast(call: &Call<'_>, to: ElemType) -> Results {
+/// Input 0 with elements of another type.
+pub(super) fn cast(call: &Call<'_>, to: ElemType) -> Results {
     match (call.term(0)?, to) {
         (Term::Strings(_), ElemType::String) => return Ok(vec![call.term(0)?.clone()]),
         (Term::Strings(strings), _) => return parsed(call, strings, to),

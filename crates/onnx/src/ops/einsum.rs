@@ -7,7 +7,7 @@ use super::{Row, row};
 use crate::OnnxError;
 use crate::call::{Call, Results};
 
-pub(super) const ROWS: &[Row] = &[row!(Einsum [12] => einsum)];
+pub(super) const ROWS: &[Row] = &[row!(Einsum [12, 28] => einsum)];
 
 /// A factor, and the label of each of its axes.
 struct Factor {

@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(Mul [1, 6, 7, 13, 14] => binary!(multiply)),
     row!(Div [1, 6, 7, 13, 14] => divide),
     row!(Pow [1, 7, 12, 13, 15] => pow),
-    row!(Mod [10, 13] => modulo),
+    row!(Mod [10, 13, 28] => modulo),
     row!(And [1, 7] => binary!(logical_and)),
     row!(Or [1, 7] => binary!(logical_or)),
     row!(Xor [1, 7] => binary!(not_equal)),
@@ -67,7 +67,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(BitwiseAnd [18] => binary!(bitwise_and)),
     row!(BitwiseOr [18] => binary!(bitwise_or)),
     row!(BitwiseXor [18] => binary!(bitwise_xor)),
-    row!(BitShift [11] => bit_shift),
+    row!(BitShift [11, 28] => bit_shift),
     row!(Max [1, 6, 8, 12, 13] => |call| fold(call, Array::maximum)),
     row!(Min [1, 6, 8, 12, 13] => |call| fold(call, Array::minimum)),
     row!(Sum [1, 6, 8, 13] => |call| fold(call, Array::add)),
@@ -81,7 +81,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(LeakyRelu [1, 6, 16] => leaky_relu),
     row!(PRelu [1, 6, 7, 9, 16] => prelu),
     row!(Elu [1, 6, 22] => elu),
-    row!(Celu [12] => celu),
+    row!(Celu [12, 28] => celu),
     row!(Selu [1, 6, 22] => selu),
     row!(ThresholdedRelu [1, 10, 22] => thresholded_relu),
     row!(HardSigmoid [1, 6, 22] => hard_sigmoid),
@@ -103,11 +103,8 @@ pub(super) const ROWS: &[Row] = &[
         call.one(&x * soft.tanh())
     }),
     row!(Gelu [20] => gelu),
-    row!(Swish [24] => |call| {
-        let x = call.array(0)?;
-        let alpha = call.attributes().float_or("alpha", 1.0)?;
-        call.one(&x * (&x * alpha).sigmoid())
-    }),
+    row!(Swish [24] => |call| call.one(swish(call, &call.array(0)?)?)),
+    row!(SwiGLU [28] => swiglu),
     row!(IsInf [10, 20] => is_inf),
     row!(Shrink [9] => shrink),
 ];
@@ -154,10 +151,31 @@ fn pow(call: &Call<'_>) -> Results {
 fn modulo(call: &Call<'_>) -> Results {
     let (a, b) = pair(call)?;
     match call.attributes().int_or("fmod", 0)? {
-        0 if a.dtype().is_float() => Err(call.fails("floats need fmod = 1")),
+        0 if a.dtype().is_float() && call.version < 28 => Err(call.fails("floats need fmod = 1")),
+        0 if a.dtype().is_float() => {
+            // A zero has the divisor's sign.
+            let number = |v: f64| Array::full(&[], v, a.dtype());
+            let rest = a.remainder(&b);
+            let zero = b.less(&number(0.0)).select(&number(-0.0), &number(0.0));
+            call.one(rest.equal(&number(0.0)).select(&zero, &rest))
+        }
         0 => call.one(a.remainder(&b)),
         _ => call.one(a.fmod(&b)),
     }
+}
+
+/// x · sigmoid(alpha · x).
+fn swish(call: &Call<'_>, x: &Array) -> Result<Array, crate::OnnxError> {
+    let alpha = call.attributes().float_or("alpha", 1.0)?;
+    Ok(x * (x * alpha).sigmoid())
+}
+
+fn swiglu(call: &Call<'_>) -> Results {
+    let (gate, x) = (call.array(0)?, call.array(1)?);
+    if gate.shape() != x.shape() {
+        return Err(call.fails("the gate and what it opens for must have the same shape"));
+    }
+    call.one(swish(call, &gate)? * x)
 }
 
 fn bit_shift(call: &Call<'_>) -> Results {

@@ -6,6 +6,7 @@ mod convert;
 mod creation;
 mod einsum;
 mod elementwise;
+mod image_decoder;
 mod indexing;
 mod linear_attention;
 mod loss;
@@ -17,6 +18,7 @@ mod quantize;
 mod random;
 mod recurrent;
 mod reduction;
+mod regex;
 mod regions;
 mod resize;
 mod sampling;
@@ -62,6 +64,7 @@ const FAMILIES: &[&[Row]] = &[
     creation::ROWS,
     einsum::ROWS,
     elementwise::ROWS,
+    image_decoder::ROWS,
     indexing::ROWS,
     linear_attention::ROWS,
     loss::ROWS,
@@ -73,6 +76,7 @@ const FAMILIES: &[&[Row]] = &[
     random::ROWS,
     recurrent::ROWS,
     reduction::ROWS,
+    regex::ROWS,
     regions::ROWS,
     resize::ROWS,
     sampling::ROWS,
@@ -99,8 +103,11 @@ pub fn operators() -> impl Iterator<Item = (&'static str, &'static str, &'static
 /// A row, of the standard domain where none is named.
 macro_rules! row {
     (control $name:ident $since:expr) => {
+        row!(control "" $name $since)
+    };
+    (control $domain:literal $name:ident $since:expr) => {
         $crate::ops::Row {
-            domain: "",
+            domain: $domain,
             name: stringify!($name),
             since: &$since,
             moves: false,

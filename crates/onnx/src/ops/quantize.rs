@@ -10,8 +10,8 @@ use crate::OnnxError;
 use crate::call::{Call, Results};
 
 pub(super) const ROWS: &[Row] = &[
-    row!(QuantizeLinear [10, 13, 19, 21, 23, 24, 25] => quantize_linear),
-    row!(DequantizeLinear [10, 13, 19, 21, 23, 24, 25] => dequantize_linear),
+    row!(QuantizeLinear [10, 13, 19, 21, 23, 24, 25, 28] => quantize_linear),
+    row!(DequantizeLinear [10, 13, 19, 21, 23, 24, 25, 28] => dequantize_linear),
     row!(DynamicQuantizeLinear [11] => dynamic_quantize_linear),
     row!(MatMulInteger [10] => |call| {
         let a = centred(call, 0, 2, -2)?;

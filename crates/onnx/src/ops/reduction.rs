@@ -23,10 +23,10 @@ pub(super) const ROWS: &[Row] = &[
         x.square().sum(axes, keep).sqrt().astype(x.dtype())
     })),
     row!(ReduceSumSquare [1, 11, 13, 18] => reduce!(18, |x, axes, keep| x.square().sum(axes, keep))),
-    row!(ReduceLogSum [1, 11, 13, 18] => reduce!(18, |x, axes, keep| x.sum(axes, keep).log().astype(x.dtype()))),
+    row!(ReduceLogSum [1, 11, 13, 18, 28] => reduce!(18, |x, axes, keep| x.sum(axes, keep).log().astype(x.dtype()))),
     row!(ArgMax [1, 11, 12, 13] => |call| arg_extreme(call, true)),
     row!(ArgMin [1, 11, 12, 13] => |call| arg_extreme(call, false)),
-    row!(ReduceLogSumExp [1, 11, 13, 18] => reduce!(18, |x, axes, keep| log_sum_exp(x, axes, keep).astype(x.dtype()))),
+    row!(ReduceLogSumExp [1, 11, 13, 18, 28] => reduce!(18, |x, axes, keep| log_sum_exp(x, axes, keep).astype(x.dtype()))),
 ];
 
 /// Half types accumulate in f32.
@@ -49,14 +49,14 @@ fn reduce(call: &Call<'_>, since: i64, f: impl Fn(&Array, &[isize], bool) -> Arr
 }
 
 /// Over no elements the extremes are the infinities (the ends of an integer
-/// type).
+/// type); of truth values, the largest is false and the least true.
 fn extreme(x: &Array, axes: &[isize], keep: bool, largest: bool) -> Array {
+    if x.dtype() == DType::Bool {
+        return extreme(&x.astype(DType::U8), axes, keep, largest).astype(DType::Bool);
+    }
     let empty = axes.iter().any(|&a| x.shape()[a as usize] == 0);
     if !empty {
-        let bool_in = x.dtype() == DType::Bool;
-        let x = if bool_in { x.astype(DType::U8) } else { x.clone() };
-        let out = if largest { x.max(axes, keep) } else { x.min(axes, keep) };
-        return if bool_in { out.astype(DType::Bool) } else { out };
+        return if largest { x.max(axes, keep) } else { x.min(axes, keep) };
     }
     let mut shape = x.shape();
     for &axis in axes {

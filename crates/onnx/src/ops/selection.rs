@@ -11,7 +11,7 @@ use crate::call::{Call, Results};
 use crate::term::{Strings, Term};
 
 pub(super) const ROWS: &[Row] =
-    &[row!(Unique [11] => unique), row!(NonMaxSuppression [10, 11] => non_max_suppression)];
+    &[row!(Unique [11, 28] => unique), row!(NonMaxSuppression [10, 11] => non_max_suppression)];
 
 /// The order of two elements; NaN comes last.
 fn order(values: &Values, a: usize, b: usize) -> Ordering {

@@ -41,15 +41,15 @@ pub(super) const ROWS: &[Row] = &[
     row!(SequenceLength [11] => |call| Ok(vec![Term::Host(HostTensor::scalar(items(call, 0)?.len() as i64))])),
     row!(SplitToSequence [11, 24] => split_to_sequence),
     row!(ConcatFromSequence [11] => concat_from_sequence),
-    row!(Optional [15] => |call| {
+    row!(Optional [15, 28] => |call| {
         let item = if call.has(0) { Some(Box::new(call.term(0)?.clone())) } else { None };
         Ok(vec![Term::Optional(item)])
     }),
-    row!(OptionalHasElement [15, 18] => |call| {
+    row!(OptionalHasElement [15, 18, 28] => |call| {
         let has = call.has(0) && !matches!(call.term(0)?, Term::Optional(None));
         Ok(vec![Term::Host(HostTensor::scalar(has))])
     }),
-    row!(OptionalGetElement [15, 18] => |call| match call.term(0)? {
+    row!(OptionalGetElement [15, 18, 28] => |call| match call.term(0)? {
         Term::Optional(Some(item)) => Ok(vec![(**item).clone()]),
         Term::Optional(None) => Err(call.fails("the optional has no value")),
         other => Ok(vec![other.clone()]),

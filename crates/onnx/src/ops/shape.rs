@@ -20,8 +20,8 @@ pub(super) const ROWS: &[Row] = &[
     row!(moves Slice [1, 10, 11, 13] => slice),
     row!(moves Split [1, 2, 11, 13, 18] => split),
     row!(moves Tile [1, 6, 13] => tile),
-    row!(DepthToSpace [1, 11, 13] => depth_to_space),
-    row!(SpaceToDepth [1, 13] => space_to_depth),
+    row!(moves DepthToSpace [1, 11, 13, 28] => depth_to_space),
+    row!(moves SpaceToDepth [1, 13, 28] => space_to_depth),
     row!(moves CenterCropPad [18] => center_crop_pad),
     row!(moves Pad [1, 2, 11, 13, 18, 19, 21, 23, 24, 25] => pad),
 ];
@@ -332,7 +332,13 @@ fn space_to_depth(call: &Call<'_>) -> Results {
         return Err(call.fails(format!("{h} by {w} is not made of blocks of {b} by {b}")));
     }
     let split = x.reshape(&[n, c, h / b, b, w / b, b]);
-    call.one(split.transpose(&[0, 3, 5, 1, 2, 4]).reshape(&[n, c * b * b, h / b, w / b]))
+    let mode = if call.version < 28 { "DCR" } else { call.attributes().string_or("mode", "DCR")? };
+    let moved = match mode {
+        "DCR" => split.transpose(&[0, 3, 5, 1, 2, 4]),
+        "CRD" => split.transpose(&[0, 1, 3, 5, 2, 4]),
+        other => return Err(call.fails(format!("mode must be DCR or CRD, found {other}"))),
+    };
+    call.one(moved.reshape(&[n, c * b * b, h / b, w / b]))
 }
 
 /// Cut or padded with zeros at both ends to a given size; where that is uneven,

@@ -14,7 +14,8 @@ pub(super) const ROWS: &[Row] = &[
     row!(TfIdfVectorizer [9] => tf_idf_vectorizer),
 ];
 
-fn strings<'a>(call: &'a Call<'_>, i: usize) -> Result<&'a Strings, OnnxError> {
+/// Input `i` as strings.
+pub(super) fn strings<'a>(call: &'a Call<'_>, i: usize) -> Result<&'a Strings, OnnxError> {
     match call.term(i)? {
         Term::Strings(strings) => Ok(strings),
         other => {

@@ -1,5 +1,10 @@
 //! Operators of classical machine learning (domain `ai.onnx.ml`).
 
+mod maps;
+mod scores;
+mod svm;
+mod trees;
+
 use oneir_array::{Array, DType, HostTensor};
 
 use super::{Row, row};
@@ -18,6 +23,20 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row!("ai.onnx.ml" Normalizer [1] => normalizer),
     row!("ai.onnx.ml" LabelEncoder [1, 2, 4] => label_encoder),
+    row!("ai.onnx.ml" Imputer [1] => imputer),
+    row!("ai.onnx.ml" FeatureVectorizer [1] => feature_vectorizer),
+    row!("ai.onnx.ml" OneHotEncoder [1] => maps::one_hot_encoder),
+    row!("ai.onnx.ml" CategoryMapper [1] => maps::category_mapper),
+    row!("ai.onnx.ml" ZipMap [1] => maps::zip_map),
+    row!("ai.onnx.ml" DictVectorizer [1] => maps::dict_vectorizer),
+    row!("ai.onnx.ml" CastMap [1] => maps::cast_map),
+    row!("ai.onnx.ml" LinearClassifier [1] => scores::linear_classifier),
+    row!("ai.onnx.ml" LinearRegressor [1] => scores::linear_regressor),
+    row!("ai.onnx.ml" SVMClassifier [1] => svm::classifier),
+    row!("ai.onnx.ml" SVMRegressor [1] => svm::regressor),
+    row!("ai.onnx.ml" TreeEnsemble [5] => trees::ensemble),
+    row!("ai.onnx.ml" TreeEnsembleClassifier [1, 3, 5] => trees::classifier),
+    row!("ai.onnx.ml" TreeEnsembleRegressor [1, 3, 5] => trees::regressor),
 ];
 
 /// (x - offset) · scale, in f32; one number or one per feature.
@@ -73,7 +92,65 @@ fn normalizer(call: &Call<'_>) -> Results {
         "L2" => x.square().sum(&[-1], true).sqrt(),
         other => return Err(call.fails(format!("norm must be MAX, L1 or L2, found {other}"))),
     };
-    call.one(x / size)
+    // A row of zeros stays.
+    let number = |v: f64| Array::full(&[], v, DType::F32);
+    call.one(x / size.equal(&number(0.0)).select(&number(1.0), &size))
+}
+
+/// One value replaced by another, or by one for each feature.
+fn imputer(call: &Call<'_>) -> Results {
+    let x = call.array(0)?;
+    let attributes = call.attributes();
+    let (replaced, by) = if x.dtype().is_float() {
+        let by = attributes.floats("imputed_value_floats")?;
+        let replaced =
+            Array::full(&[], f64::from(attributes.float_or("replaced_value_float", 0.0)?), x.dtype());
+        (replaced, Array::from_slice(by, &[by.len()]))
+    } else {
+        let by = attributes.ints("imputed_value_int64s")?;
+        let replaced =
+            Array::from_slice(&[attributes.int_or("replaced_value_int64", 0)?], &[]).astype(x.dtype());
+        (replaced, Array::from_slice(by, &[by.len()]))
+    };
+    if by.size() != 1 && Some(&by.size()) != x.shape().last() {
+        return Err(call.fails(format!("{} imputed values for features {:?}", by.size(), x.shape())));
+    }
+    let by = if by.size() == 1 { by.reshape(&[]) } else { by }.astype(x.dtype());
+    let mut holds = x.equal(&replaced);
+    if x.dtype().is_float() {
+        holds = holds.logical_or(&x.isnan().logical_and(&replaced.isnan()));
+    }
+    call.one(holds.select(&by, &x))
+}
+
+/// The features of all inputs beside each other. An input has as many as
+/// `inputdimensions` says: some of its own, or zeros after them.
+fn feature_vectorizer(call: &Call<'_>) -> Results {
+    let widths = call.attributes().find_ints("inputdimensions")?;
+    if let Some(widths) = widths.filter(|widths| widths.len() != call.inputs.len()) {
+        return Err(call.fails(format!("{} inputdimensions for {} inputs", widths.len(), call.inputs.len())));
+    }
+    let mut parts = Vec::with_capacity(call.inputs.len());
+    for i in 0..call.inputs.len() {
+        let x = call.array(i)?.astype(DType::F32);
+        let x = match x.shape()[..] {
+            [_] => x.expand_dims(&[0]),
+            [rows, ..] => x.reshape(&[rows as isize, (x.size() / rows.max(1)) as isize]),
+            [] => x.reshape(&[1, 1]),
+        };
+        let own = x.shape()[1];
+        let width = match widths.map(|widths| usize::try_from(widths[i])) {
+            None => own,
+            Some(width) => call.bounded("the features", width.ok())?,
+        };
+        let zero = Array::full(&[], 0.0, DType::F32);
+        parts.push(if width <= own {
+            x.narrow(1, 0, width)
+        } else {
+            x.pad_with(&[(0, 0), (0, width - own)], &zero)
+        });
+    }
+    call.one(Array::concatenate(&parts, 1))
 }
 
 /// A tensor that attributes list by their element type, or hold whole.
@@ -149,7 +226,7 @@ fn label_encoder(call: &Call<'_>) -> Results {
     };
     match (values, otherwise) {
         (Term::Strings(values), Term::Strings(otherwise)) => {
-            let host = call.known(&place, 0)?;
+            let (host, _) = call.read_made(|| Ok((place, vec![])))?;
             let places = host.to_vec::<i64>().map_err(|e| call.fails(e.to_string()))?;
             let rest = otherwise.values.first().cloned().unwrap_or_default();
             let picked = places.iter().map(|&p| values.values.get(p as usize).unwrap_or(&rest).clone());

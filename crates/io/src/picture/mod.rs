@@ -1,8 +1,13 @@
-//! Pictures: PNG and JPEG files as pixels of 8 bits.
+//! Pictures as pixels of 8 bits: files of PNG, JPEG, BMP, TIFF, WebP, JPEG 2000
+//! and the portable formats (PBM, PGM, PPM).
 //!
 //! Palettes are looked up, 16-bit samples keep their upper 8 bits, and the
 //! turn that a camera notes beside the pixels is not carried out. Of an
 //! animated PNG the first picture is read.
+
+mod formats;
+mod jpeg;
+mod pnm;
 
 use std::io::Cursor;
 use std::path::Path;
@@ -48,7 +53,8 @@ pub struct Picture {
     pub pixels: Vec<u8>,
 }
 
-/// Whether a file that begins so is a picture (eight bytes are enough).
+/// Whether a file that begins so is surely a picture: PNG or JPEG (eight bytes
+/// are enough).
 ///
 /// ```
 /// assert!(oneir_io::picture::starts_like(b"\x89PNG\r\n\x1a\n"));
@@ -66,10 +72,10 @@ fn is_jpeg(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xd8\xff")
 }
 
-/// Reads a PNG or JPEG file; its first bytes say which.
+/// Reads a picture's file; its first bytes say of which format it is.
 ///
 /// # Errors
-/// When the file cannot be read, is neither, is broken, or has more pixels
+/// When the file cannot be read, is of none, is broken, or has more pixels
 /// than [`MAX_PIXELS`] or than a file of its size can stand for.
 pub fn read(path: impl AsRef<Path>) -> Result<Picture, IoError> {
     let path = path.as_ref();
@@ -89,9 +95,19 @@ fn decode(bytes: &[u8], at: Place<'_>) -> Result<Picture, IoError> {
         png(bytes, at)
     } else if is_jpeg(bytes) {
         jpeg(bytes, at)
+    } else if formats::is_bmp(bytes) {
+        formats::bmp(bytes, at)
+    } else if formats::is_tiff(bytes) {
+        formats::tiff(bytes, at)
+    } else if formats::is_webp(bytes) {
+        formats::webp(bytes, at)
+    } else if formats::is_jpeg2000(bytes) {
+        formats::jpeg2000(bytes, at)
+    } else if pnm::is(bytes) {
+        pnm::decode(bytes, at)
     } else {
         let found = format!("`{}`", bytes[..bytes.len().min(8)].escape_ascii());
-        Err(at.malformed("first bytes", "those of a PNG or JPEG picture", found))
+        Err(at.malformed("first bytes", "those of a PNG or JPEG picture, or of another format", found))
     }
 }
 
@@ -151,6 +167,10 @@ fn jpeg(bytes: &[u8], at: Place<'_>) -> Result<Picture, IoError> {
         return Err(at.malformed("picture", "a whole JPEG file", "no size"));
     };
     check_size(width, height, bytes.len() as u64 * JPEG_RATIO + SLACK, at)?;
+    let most = (bytes.len() as u64 * JPEG_RATIO + SLACK).min(MAX_PIXELS as u64);
+    if let Some((width, height, channels, pixels)) = jpeg::decode(bytes, most) {
+        return picture((width, height, channels), pixels, at);
+    }
     let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
     if gray {
         decoder.set_options(options.jpeg_set_out_colorspace(ColorSpace::Luma));

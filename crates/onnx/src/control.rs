@@ -662,7 +662,11 @@ pub(crate) fn stacked(
 ) -> Result<Term, OnnxError> {
     let numbers = || call.fails(format!("`{}` must be a tensor of numbers to be joined", declared.name));
     if items.is_empty() {
-        let ValueType::Tensor(ty) = &declared.ty else { return Err(numbers()) };
+        let ValueType::Tensor(ty) = &declared.ty else {
+            let problem =
+                format!("no iteration ran, and the body does not say of what type `{}` is", declared.name);
+            return Err(call.fails(problem));
+        };
         let known = |dim: &Dim| if let Dim::Known(size) = dim { *size } else { 0 };
         let mut shape: Vec<usize> = ty.dims.as_ref().map_or_else(Vec::new, |d| d.iter().map(known).collect());
         let axis = call.axis(axis, shape.len() + 1)?;

@@ -5,6 +5,7 @@ mod attention;
 #[allow(dead_code)]
 #[path = "../file/build.rs"]
 mod build;
+mod control;
 mod maps;
 mod scores;
 mod tensors;

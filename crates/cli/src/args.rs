@@ -92,11 +92,12 @@ pub(crate) struct GivenArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs: Option<PathBuf>,
 
-    /// Where the numbers of random inputs begin
+    /// The seed of random inputs: the same one gives the same numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,
 
-    /// The device that runs the model
+    /// The device: cpu (unless named), cpu-exact (sums in a fixed order),
+    /// cpu-unfused, cpu-reference (no fast kernels) or mock
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
 
@@ -190,7 +191,8 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "NAME=2x3", value_parser = named_shape)]
     pub(crate) shape: Vec<(String, Vec<usize>)>,
 
-    /// The device that the plan is made for
+    /// The device: cpu (unless named), cpu-exact (sums in a fixed order),
+    /// cpu-unfused, cpu-reference (no fast kernels) or mock
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
 }

@@ -149,7 +149,7 @@ impl Figures {
         }
         let mut text = format!("{}\n{out}", self.model);
         if !self.ops.is_empty() {
-            text.push('\n');
+            text.push_str("\n  by kind of op, each launch timed alone: short ones take longer so\n");
             text.push_str(&self.table());
         }
         text

@@ -191,6 +191,10 @@ fn model_advice(error: &OnnxError) -> Option<&'static str> {
             "the model must be an ONNX file, as exporters write it"
         }
         OnnxError::MissingOperators { .. } => "`oneir inspect` lists all operators of a model",
+        OnnxError::Operator { .. } => {
+            "if sizes do not fit, open sizes are yours to choose: NAME=random:1x3x48x320, or size=, length= \
+             and first= of files (`oneir help inputs`); `oneir inspect` shows what the model declares"
+        }
         OnnxError::Input { .. } | OnnxError::Inputs { .. } => "`oneir inspect` shows what the model takes",
         _ => return None,
     })

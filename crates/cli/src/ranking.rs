@@ -9,7 +9,7 @@ use oneir::tensor::{TensorError, Values};
 use serde_json::Value;
 
 use crate::error::CliError;
-use crate::show::{Output, OutputValue, place, top};
+use crate::show::{Output, OutputValue, place, plain, top};
 
 /// The largest that are printed where no number is given.
 const TOP: usize = 5;
@@ -125,10 +125,10 @@ impl Ranking {
             // Writing to a string cannot fail, here and below.
             _ = match value {
                 OutputValue::Tensor(tensor) => {
-                    writeln!(out, "{name}: {}{}", tensor.dtype(), tensor.shape())
+                    writeln!(out, "{}: {}{}", plain(name), tensor.dtype(), tensor.shape())
                 }
-                OutputValue::Strings(strings) => writeln!(out, "{name}: string{:?}", strings.shape),
-                OutputValue::Nothing => writeln!(out, "{name}: no value"),
+                OutputValue::Strings(strings) => writeln!(out, "{}: string{:?}", plain(name), strings.shape),
+                OutputValue::Nothing => writeln!(out, "{}: no value", plain(name)),
             };
             if let OutputValue::Tensor(tensor) = value {
                 let rows = self.rows(tensor);
@@ -148,6 +148,10 @@ impl Ranking {
         let values = tensor.values()?;
         if matches!(values, Values::Complex(_)) || cols == 0 || values.is_empty() {
             return Ok("  has no values that could be ranked\n".into());
+        }
+        // Whole numbers are answers, not scores.
+        if !matches!(values, Values::Float(_)) {
+            return Ok(self.answers(&values.to_floats()));
         }
         let mut values = values.to_floats();
         let outer = &tensor.shape()[..tensor.rank().saturating_sub(1)];
@@ -177,6 +181,20 @@ impl Ranking {
             _ = writeln!(out, "  and {} rows more", rows - MAX_ROWS);
         }
         Ok(out)
+    }
+
+    /// Whole numbers with their labels.
+    fn answers(&self, values: &[f64]) -> String {
+        let mut out = String::new();
+        for &value in values.iter().take(MAX_ROWS) {
+            let at = (value >= 0.0 && value < usize::MAX as f64).then_some(value as usize);
+            let label = at.and_then(|at| self.labels.get(at)).map(|label| format!("  {label}"));
+            _ = writeln!(out, "  {value:>12}{}", label.unwrap_or_default());
+        }
+        if values.len() > MAX_ROWS {
+            _ = writeln!(out, "  and {} more", values.len() - MAX_ROWS);
+        }
+        out
     }
 
     /// The largest of each row as one text: one of those that repeat, and no
@@ -249,6 +267,12 @@ mod tests {
         let softmax = Ranking { softmax: true, ..ranking("") };
         // 1 / (1 + 1/e)
         assert!(softmax.rows(&odds).unwrap().contains("0.731059       1\n"));
+    }
+
+    #[test]
+    fn whole_numbers_are_answers() {
+        let labels = HostTensor::from_slice(&[2], &[1i64, 7]).unwrap();
+        assert_eq!(ranking("a\nb").rows(&labels).unwrap(), "             1  b\n             7\n");
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
             _ => {}
         }
     }
+    if let Some(path) = &args.save {
+        check_outputs(path, given.model.outputs().len())?;
+    }
     let (outputs, first) = given.first()?;
     if args.time {
         let times = bench::repeat(None, || given.run(None).map(drop))?;
@@ -91,6 +94,15 @@ fn ranking(args: &RunArgs, given: &Given) -> Result<Option<Ranking>, CliError> {
 
 fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
+}
+
+/// Refuses a file for one tensor where there are several, before the model runs.
+fn check_outputs(path: &Path, outputs: usize) -> Result<(), CliError> {
+    if Format::of_name(path) == Some(Format::Npy) && outputs != 1 {
+        let source = IoError::NotOneTensor { path: path.into(), found: outputs };
+        return Err(CliError::Tensors { source: Box::new(source) });
+    }
+    Ok(())
 }
 
 /// Refuses a file name that says no format before the model runs for it.

@@ -104,7 +104,7 @@ pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError>
                 let values = tensor_text(tensor, width)
                     .map_err(|source| CliError::Tensor { what: format!("output `{name}`"), source })?;
                 let likeliest = likeliest(tensor).unwrap_or_default();
-                writeln!(out, "{name}: {}{}\n{values}{likeliest}", tensor.dtype(), tensor.shape())
+                writeln!(out, "{}: {}{}\n{values}{likeliest}", plain(name), tensor.dtype(), tensor.shape())
             }
             OutputValue::Strings(strings) => {
                 let quoted = |places: &[usize]| {
@@ -112,12 +112,18 @@ pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError>
                     places.iter().map(text).collect()
                 };
                 let values = layout_text(&strings.shape, width, quoted);
-                writeln!(out, "{name}: string{:?}\n{values}", strings.shape)
+                writeln!(out, "{}: string{:?}\n{values}", plain(name), strings.shape)
             }
-            OutputValue::Nothing => writeln!(out, "{name}: no value"),
+            OutputValue::Nothing => writeln!(out, "{}: no value", plain(name)),
         };
     }
     Ok(out)
+}
+
+/// A name from a file, without what a terminal would obey.
+pub(crate) fn plain(name: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(shown).collect()
 }
 
 /// The likeliest items of each row, of a tensor whose rows are probabilities.

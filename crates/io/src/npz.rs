@@ -98,6 +98,11 @@ pub fn write(
         if !names.insert(name) {
             return Err(IoError::DuplicateName { path: path.to_owned(), name: name.clone() });
         }
+        // Whoever takes the file apart must not be led out of a folder.
+        if name.starts_with('/') || name.split(['/', '\\']).any(|part| part == "..") {
+            let expected = "a path below a folder";
+            return Err(IoError::BadName { path: path.to_owned(), name: name.clone(), expected });
+        }
         let member = format!("{name}.npy");
         if member.len() > MAX_NAME {
             let expected = "at most 65531 bytes long";

@@ -13,6 +13,9 @@ use crate::error::CliError;
 /// Zeros of the resampling function on each side of its middle.
 const ZEROS: f64 = 16.0;
 
+/// The most that one of two rates may be of the other.
+const MAX_TIMES: f64 = 100.0;
+
 /// The highest rate that may be asked for.
 const MAX_RATE: u32 = 1_000_000;
 
@@ -54,6 +57,15 @@ pub(super) fn tensor(
             let count = mono.len() as f64 * f64::from(rate) / f64::from(sound.rate);
             if count > MAX_MADE as f64 {
                 return Err(too_large(count as usize));
+            }
+            let times = f64::from(rate.max(sound.rate)) / f64::from(rate.min(sound.rate));
+            if times > MAX_TIMES {
+                return Err(CliError::BadOption {
+                    name: name.clone(),
+                    option: "rate",
+                    expected: "at most 100 times the file's rate, and no less than a hundredth of it",
+                    found: format!("{rate} for {} Hz", sound.rate),
+                });
             }
             (resampled(&mono, sound.rate, rate), rate)
         }

@@ -81,6 +81,10 @@ impl OnnxFile {
     /// When the file cannot be read, or is no valid model.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OnnxError> {
         let path = path.as_ref();
+        if path.is_dir() {
+            let source = std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a folder");
+            return Err(OnnxError::Io { path: path.to_owned(), source: Arc::new(source) });
+        }
         let bytes =
             external::map(path).map_err(|e| OnnxError::Io { path: path.to_owned(), source: Arc::new(e) })?;
         Self::from_bytes(bytes, path.parent())

@@ -193,7 +193,9 @@ fn affine_grid(call: &Call<'_>) -> Results {
         return Err(call.fails("size must name a batch, channels, and spatial dimensions"));
     };
     let align = call.attributes().int_or("align_corners", 0)? != 0;
-    let count: usize = spatial.iter().product();
+    let count = spatial.iter().try_fold(1usize, |all, &n| all.checked_mul(n));
+    call.bounded("the places", count.and_then(|n| n.checked_mul(spatial.len() + 1)))?;
+    let count = count.unwrap_or(0);
     let at = |i: usize, n: usize| -> f64 {
         match (align, n) {
             (true, 1) => 0.0,

@@ -8,11 +8,53 @@ use prost::Message;
 
 /// Small numbers, and those at which arithmetic breaks.
 const NUMBERS: &[i64] = &[
-    0, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 64, 100, 255, 1000, 65536, -1, -2, -3, -4, -100, 1 << 20, 1 << 31,
-    1 << 32, 1 << 40, i64::MAX, i64::MIN, i64::MIN + 1, i32::MAX as i64, i32::MIN as i64,
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    11,
+    13,
+    16,
+    17,
+    64,
+    100,
+    255,
+    1000,
+    65536,
+    -1,
+    -2,
+    -3,
+    -4,
+    -100,
+    1 << 20,
+    1 << 31,
+    1 << 32,
+    1 << 40,
+    i64::MAX,
+    i64::MIN,
+    i64::MIN + 1,
+    i32::MAX as i64,
+    i32::MIN as i64,
 ];
-const FLOATS: &[f32] =
-    &[0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 1e30, -1e30, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+const FLOATS: &[f32] = &[
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    1e-30,
+    1e30,
+    -1e30,
+    f32::MAX,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    f32::NAN,
+];
 
 struct Random(u64);
 
@@ -134,7 +176,9 @@ fn graph(graph: &mut GraphProto, outer: &[String], random: &mut Random) {
             let made: Vec<String> = graph.node.iter().flat_map(|n| n.output.iter().cloned()).collect();
             let name = random.of(&made).cloned();
             if let Some(name) = name {
-                graph.output.push(oneir_onnx::proto::ValueInfoProto { name: Some(name), ..Default::default() });
+                graph
+                    .output
+                    .push(oneir_onnx::proto::ValueInfoProto { name: Some(name), ..Default::default() });
             }
         }
         _ => {
@@ -195,7 +239,8 @@ fn nodes(nodes: &mut Vec<NodeProto>, outer: &[String], random: &mut Random) {
         }
         _ => {
             if nodes[at].attribute.is_empty() || random.below(8) == 0 {
-                let name = ["axis", "axes", "keepdims", "to", "pads", "strides", "dilations", "group", "mode"];
+                let name =
+                    ["axis", "axes", "keepdims", "to", "pads", "strides", "dilations", "group", "mode"];
                 let name = name[random.below(9)].to_owned();
                 let plain = AttributeProto { name: Some(name), ..AttributeProto::default() };
                 let value = random.number(0);
@@ -232,9 +277,31 @@ fn attribute(attribute: &mut AttributeProto, names: &[String], random: &mut Rand
     list(&mut attribute.floats, random, |_, random| FLOATS[random.below(FLOATS.len())]);
     if let Some(text) = &mut attribute.s {
         let words: &[&[u8]] = &[
-            b"", b"nearest", b"linear", b"cubic", b"SAME_UPPER", b"SAME_LOWER", b"VALID", b"reflect", b"edge",
-            b"wrap", b"constant", b"bidirectional", b"reverse", b"ij,jk->ik", b"...ii->...i", b"sum", b"mean",
-            b"none", b"align_corners", b"asymmetric", b"tf_crop_and_resize", b"add", b"mul", b"\xff", b"(",
+            b"",
+            b"nearest",
+            b"linear",
+            b"cubic",
+            b"SAME_UPPER",
+            b"SAME_LOWER",
+            b"VALID",
+            b"reflect",
+            b"edge",
+            b"wrap",
+            b"constant",
+            b"bidirectional",
+            b"reverse",
+            b"ij,jk->ik",
+            b"...ii->...i",
+            b"sum",
+            b"mean",
+            b"none",
+            b"align_corners",
+            b"asymmetric",
+            b"tf_crop_and_resize",
+            b"add",
+            b"mul",
+            b"\xff",
+            b"(",
         ];
         *text = words[random.below(words.len())].to_vec();
     }

@@ -45,7 +45,7 @@ impl Strings {
         call: &Call<'_>,
         mut lengths: impl Iterator<Item = usize>,
     ) -> Result<(), OnnxError> {
-        const MOST: usize = 1 << 28;
+        const MOST: usize = 1 << 26;
         match lengths.try_fold(0usize, |all, n| all.checked_add(n)) {
             Some(all) if all <= MOST => Ok(()),
             _ => Err(call.fails(format!("the strings would take more than {MOST} bytes"))),

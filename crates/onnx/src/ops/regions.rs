@@ -195,12 +195,17 @@ fn deform_conv(call: &Call<'_>) -> Results {
         && groups > 0
         && moved > 0
         && channels.is_multiple_of(moved)
-        && per_group * groups == *channels
+        && per_group.checked_mul(groups) == Some(*channels)
         && outs.is_multiple_of(groups)
-        && offset.shape()[..2] == [*batch, moved * taps * spatial];
+        && offset.shape()[0] == *batch
+        && moved.checked_mul(taps).and_then(|n| n.checked_mul(spatial)) == Some(offset.shape()[1]);
     if !fits {
         return Err(call.fails("input, weight and offset do not fit each other"));
     }
+    // Each corner is an operation of its own.
+    let corners = 1usize.checked_shl(spatial as u32);
+    let places = taps.checked_mul(windows).map(|n| n.max(1024));
+    call.bounded("the places", corners.zip(places).and_then(|(n, m)| n.checked_mul(m)))?;
     let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let int = |v: &[usize]| -> Vec<isize> { v.iter().map(|&n| n as isize).collect() };
     let offset = offset.astype(wide).reshape(&int(&[*batch, moved, taps, spatial, windows]));
@@ -216,8 +221,8 @@ fn deform_conv(call: &Call<'_>) -> Results {
         };
         let base: Vec<f64> = (0..taps * windows)
             .map(|i| {
-                let (tap, window) = (unravel(i / windows, kernel) as i64, unravel(i % windows, &out) as i64);
-                (window * strides[d] + tap * dilations[d] - pads[d]) as f64
+                let (tap, window) = (unravel(i / windows, kernel) as f64, unravel(i % windows, &out) as f64);
+                window * strides[d] as f64 + tap * dilations[d] as f64 - pads[d] as f64
             })
             .collect();
         let base = Array::from_slice(&base, &[taps, windows]).astype(wide);

@@ -9,7 +9,7 @@ use crate::graph::{
     Class, Dst, GraphError, Op, Operand, Role, RowSel, Span, Sym, TensorGraph, TensorId, WriteResult,
 };
 use crate::primitive::EvalError;
-use crate::{Cut, Place, Real, Spec, Value};
+use crate::{Cut, Nature, Place, Real, Spec, Value};
 
 /// Runs a graph on one value per graph input and gives one value per output.
 ///
@@ -246,8 +246,13 @@ pub(crate) fn definition(op: &FastOp, inputs: &[HostTensor]) -> Result<Vec<HostT
     Ok(run(&lifted.graph, inputs).map_err(Box::new)?)
 }
 
+/// Elements that the ops of a fold may read and give in all: it happens while
+/// recording, whose time should not depend on sizes.
+const MOST_FOLDED: usize = 1 << 24;
+
 /// The value of a recorded computation over constants alone; `None` when it
-/// reads anything that is not known while recording.
+/// reads anything that is not known while recording, or computes too much to be
+/// done there.
 ///
 /// # Errors
 /// When data has no result.
@@ -260,5 +265,14 @@ pub fn fold(value: &Value) -> Result<Option<HostTensor>, GraphError> {
         Ok(_) | Err(GraphError::Interface { .. }) => return Ok(None),
         Err(other) => return Err(other),
     };
-    Ok(Some(run(&lifted.graph, &[])?.remove(0)))
+    let graph = &lifted.graph;
+    let computes = |op: &&Op| !matches!(&op.sym, Sym::Prim(primitive) if primitive.nature() == Nature::View);
+    let elements = graph.ops.iter().filter(computes).flat_map(|op| {
+        let reads = op.operands.iter().map(|operand| graph.seen(operand).count());
+        reads.chain(op.results.iter().map(|result| graph.tensor(result.tensor).shape.count()))
+    });
+    if elements.fold(0usize, usize::saturating_add) > MOST_FOLDED {
+        return Ok(None);
+    }
+    Ok(Some(run(graph, &[])?.remove(0)))
 }

@@ -108,7 +108,13 @@ impl Call<'_> {
     /// [`OnnxError::UnknownValue`] when it is known only once the graph runs.
     pub(crate) fn host(&self, i: usize) -> Result<HostTensor, OnnxError> {
         match self.term(i)? {
-            Term::Host(value) => Ok(value.clone()),
+            Term::Host(value) => {
+                // What a file stores may be looked at, however much it is.
+                if value.buffer().len() < value.count() / 8 {
+                    self.bounded("what it looks at", Some(value.count()))?;
+                }
+                Ok(value.clone())
+            }
             Term::Array(array) => self.known(array, i),
             other => {
                 Err(self.fails(format!("input {i} must be a tensor of numbers, found {}", other.describe())))
@@ -122,6 +128,7 @@ impl Call<'_> {
     /// As [`Call::host`].
     pub(crate) fn known(&self, array: &Array, i: usize) -> Result<HostTensor, OnnxError> {
         let value = array.value()?;
+        self.bounded("what it looks at", Some(array.size()))?;
         if let Some(found) = Evaluated::of(value) {
             return Ok(found.to_host().map_err(oneir_array::ArrayError::from)?);
         }
@@ -213,8 +220,8 @@ impl Call<'_> {
             .ok_or_else(|| self.fails(format!("axis {axis} is out of range for {rank} dimensions")))
     }
 
-    /// Refuses tables made on the host of more numbers than any model needs:
-    /// their sizes are data of the file.
+    /// Refuses tables on the host of more numbers than any model needs: their
+    /// sizes are data of the file.
     pub(crate) fn bounded(&self, what: &str, count: Option<usize>) -> Result<usize, OnnxError> {
         const MOST: usize = 1 << 26;
         count

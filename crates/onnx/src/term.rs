@@ -1,6 +1,9 @@
 use oneir_array::{Array, DType, HostTensor};
 use oneir_ir::{Spec, Value};
 
+use crate::OnnxError;
+use crate::call::Call;
+
 /// A value of a model while it is traced: an array, or something that lives on
 /// the host beside arrays.
 #[derive(Debug, Clone)]
@@ -59,6 +62,30 @@ pub struct Strings {
     pub shape: Vec<usize>,
     /// The strings in row order.
     pub values: Vec<Vec<u8>>,
+}
+
+impl Strings {
+    /// Refuses more strings than any model makes: repeated, a short file could
+    /// make as many as it likes.
+    pub(crate) fn check_count(call: &Call<'_>, count: usize) -> Result<(), OnnxError> {
+        const MOST: usize = 1 << 20;
+        if count > MOST {
+            return Err(call.fails(format!("there would be {count} strings, more than {MOST}")));
+        }
+        Ok(())
+    }
+
+    /// Refuses strings of more bytes in all than any model makes.
+    pub(crate) fn check_bytes(
+        call: &Call<'_>,
+        mut lengths: impl Iterator<Item = usize>,
+    ) -> Result<(), OnnxError> {
+        const MOST: usize = 1 << 26;
+        match lengths.try_fold(0usize, |all, n| all.checked_add(n)) {
+            Some(all) if all <= MOST => Ok(()),
+            _ => Err(call.fails(format!("the strings would take more than {MOST} bytes"))),
+        }
+    }
 }
 
 impl Term {

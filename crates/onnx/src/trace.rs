@@ -254,6 +254,9 @@ fn moved(run: fn(&Call<'_>) -> Results, mut call: Call<'_>) -> Result<Vec<Term>,
     let results = run(&call)?;
     let mut back = Vec::with_capacity(results.len());
     for term in results {
+        if let Some(shape) = term.shape() {
+            Strings::check_count(&call, shape.iter().product())?;
+        }
         let host = match &term {
             Term::Host(value) => value.clone(),
             Term::Array(array) => {
@@ -271,7 +274,9 @@ fn moved(run: fn(&Call<'_>) -> Results, mut call: Call<'_>) -> Result<Vec<Term>,
             continue;
         }
         let numbers = host.to_vec::<u64>().map_err(|e| call.fails(e.to_string()))?;
-        let values = numbers.iter().map(|&n| strings.get(n as usize).cloned().unwrap_or_default()).collect();
+        let string = |&n: &u64| strings.get(n as usize).map_or(&[][..], |s| s);
+        Strings::check_bytes(&call, numbers.iter().map(|n| string(n).len()))?;
+        let values = numbers.iter().map(|n| string(n).to_vec()).collect();
         back.push(Term::Strings(Strings { shape: host.shape().to_vec(), values }));
     }
     Ok(back)

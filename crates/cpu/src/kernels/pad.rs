@@ -14,6 +14,9 @@ pub(crate) fn rows() -> Vec<Box<dyn KernelRow>> {
 
 /// Writing fewer bytes than this is not worth a second thread.
 const GRAIN_BYTES: usize = 64 << 10;
+/// Places along all axes: larger results, which hardly exist, are left to the
+/// reference evaluation.
+const MOST_PLACES: usize = 1 << 26;
 
 struct Pad;
 
@@ -39,6 +42,10 @@ impl KernelRow for Pad {
         else {
             return Answer::No;
         };
+        // The table of places is made with the plan, before memory is asked for.
+        if shape.iter().try_fold(0usize, |all, &n| all.checked_add(n)).is_none_or(|all| all > MOST_PLACES) {
+            return Answer::No;
+        }
         let value = request.operands.get(1).map_or(0, |value| value.layout.offset);
         let sources = shape.iter().enumerate().map(|(axis, &n)| {
             let from = x.layout.shape[axis];

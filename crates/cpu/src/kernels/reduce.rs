@@ -80,10 +80,12 @@ struct Walk {
 impl Walk {
     fn new(layout: &Layout, axes: &[usize], numerics: Numerics) -> Option<Walk> {
         let mut dims: SmallVec<[(usize, isize, bool); 4]> = SmallVec::new();
+        // Of nothing, however often, nothing is walked over.
+        let empty = axes.iter().any(|&axis| layout.shape[axis] == 0);
         for (axis, (&n, &stride)) in layout.shape.iter().zip(&layout.strides).enumerate() {
             let reduced = axes.contains(&axis);
             match dims.last_mut() {
-                _ if n == 1 => {}
+                _ if n == 1 || (empty && reduced && n > 0) => {}
                 Some((m, outer, same)) if *same == reduced && *outer == stride * n as isize => {
                     *m *= n;
                     *outer = stride;

@@ -71,6 +71,9 @@ fn global(call: &Call<'_>, f: impl Fn(&Array, &[isize]) -> Array) -> Results {
     call.one(f(&x, &axes))
 }
 
+/// The largest size, stride, dilation or padding of a sliding operator.
+const MOST: usize = i32::MAX as usize;
+
 /// Strides, dilations and padding of a sliding operator.
 struct Sliding {
     strides: Vec<usize>,
@@ -82,11 +85,15 @@ struct Sliding {
 /// spatial dimensions of `sizes`.
 fn sliding(call: &Call<'_>, sizes: &[usize], kernel: &[usize]) -> Result<Sliding, crate::OnnxError> {
     let spatial = sizes.len();
+    // Two of them multiplied fit an integer.
+    if let Some(n) = sizes.iter().chain(kernel).find(|&&n| n > MOST) {
+        return Err(call.fails(format!("a dimension or window of {n} is too large to slide over")));
+    }
     let list = |name: &str, default: usize| -> Result<Vec<usize>, crate::OnnxError> {
         let found = call.attributes().find_ints(name)?;
         let Some(found) = found.filter(|v| !v.is_empty()) else { return Ok(vec![default; spatial]) };
         let out: Option<Vec<usize>> =
-            found.iter().map(|&n| usize::try_from(n).ok().filter(|&n| n > 0)).collect();
+            found.iter().map(|&n| usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n))).collect();
         match out {
             Some(out) if out.len() == spatial => Ok(out),
             _ => Err(call.fails(format!("{name} must be {spatial} positive numbers, found {found:?}"))),
@@ -100,7 +107,11 @@ fn sliding(call: &Call<'_>, sizes: &[usize], kernel: &[usize]) -> Result<Sliding
         padding.push(match auto {
             "NOTSET" if pads.is_empty() => (0, 0),
             "NOTSET" => match (pads.get(i), pads.get(i + spatial), pads.len() == 2 * spatial) {
-                (Some(&low), Some(&high), true) if low >= 0 && high >= 0 => (low as usize, high as usize),
+                (Some(&low), Some(&high), true)
+                    if [low, high].iter().all(|n| (0..=MOST as i64).contains(n)) =>
+                {
+                    (low as usize, high as usize)
+                }
                 _ => return Err(call.fails(format!("pads must be {} sizes, found {pads:?}", 2 * spatial))),
             },
             "VALID" => (0, 0),
@@ -167,7 +178,7 @@ fn conv_transpose(call: &Call<'_>) -> Results {
     let list = |name: &str| -> Result<Option<&[i64]>, crate::OnnxError> {
         let found = call.attributes().find_ints(name)?.filter(|v| !v.is_empty());
         match found {
-            Some(v) if v.len() != spatial || v.iter().any(|&n| n < 0) => {
+            Some(v) if v.len() != spatial || v.iter().any(|n| !(0..=MOST as i64).contains(n)) => {
                 Err(call.fails(format!("{name} must be {spatial} sizes, found {v:?}")))
             }
             other => Ok(other),
@@ -216,7 +227,7 @@ fn col2im(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
     let image = super::creation::sizes(call, &call.ints(1)?)?;
     let block = super::creation::sizes(call, &call.ints(2)?)?;
-    let area: usize = block.iter().product();
+    let area = block.iter().try_fold(1usize, |all, &n| all.checked_mul(n)).unwrap_or(0);
     let [batch, rows, blocks] = x.shape()[..] else {
         return Err(call.fails("the input must have 3 dimensions"));
     };
@@ -234,7 +245,7 @@ fn col2im(call: &Call<'_>) -> Results {
         counts.push(free / strides[i] + 1);
         more.push(free % strides[i]);
     }
-    if counts.iter().product::<usize>() != blocks {
+    if counts.iter().try_fold(1usize, |all, &n| all.checked_mul(n)) != Some(blocks) {
         return Err(call.fails(format!("the image has {counts:?} blocks, found {blocks}")));
     }
     let spread: Vec<isize> = [batch * channels, area].iter().chain(&counts).map(|&n| n as isize).collect();
@@ -293,7 +304,7 @@ fn max_pool(call: &Call<'_>) -> Results {
         return call.one(x.reduce_windows(WindowOp::Max, &windows));
     }
     let sizes = x.shape()[2..].to_vec();
-    let (places, outputs, items) = window_places(&windows, &sizes);
+    let (places, outputs, items) = window_places(call, &windows, &sizes)?;
     let (batch, channels, area) = (x.shape()[0], x.shape()[1], sizes.iter().product::<usize>());
     // Places in the padding read one element past the end, which is never an
     // extreme.
@@ -324,9 +335,14 @@ fn max_pool(call: &Call<'_>) -> Results {
 /// For each window over the spatial dimensions and each of its items, the
 /// place in row order (past the end in the padding), the number of windows of
 /// each dimension, and the items of one.
-fn window_places(windows: &Windows, sizes: &[usize]) -> (Vec<i64>, Vec<usize>, usize) {
+fn window_places(
+    call: &Call<'_>,
+    windows: &Windows,
+    sizes: &[usize],
+) -> Result<(Vec<i64>, Vec<usize>, usize), crate::OnnxError> {
     let area: usize = sizes.iter().product();
     let mut outputs = Vec::new();
+    let mut all = Some(1usize);
     // Row-order places along the dimensions so far, window by window.
     let mut places: Vec<Vec<i64>> = vec![vec![0]];
     for (i, &size) in sizes.iter().enumerate() {
@@ -336,6 +352,8 @@ fn window_places(windows: &Windows, sizes: &[usize]) -> (Vec<i64>, Vec<usize>, u
         let span = (kernel - 1) * dilation + 1;
         let count = (size + low + high).checked_sub(span).map_or(0, |free| free / stride + 1);
         outputs.push(count);
+        all = all.and_then(|all| all.checked_mul(count.max(1))?.checked_mul(kernel));
+        call.bounded("the places of all windows", all.and_then(|all| all.checked_mul(4)))?;
         let along = |o: usize, k: usize| (o * stride + k * dilation) as i64 - low as i64;
         places = places
             .iter()
@@ -356,7 +374,7 @@ fn window_places(windows: &Windows, sizes: &[usize]) -> (Vec<i64>, Vec<usize>, u
     }
     let items = windows.size[2..].iter().product();
     let flat = places.into_iter().flatten().map(|at| if at < 0 { area as i64 } else { at }).collect();
-    (flat, outputs, items)
+    Ok((flat, outputs, items))
 }
 
 /// A row-order place's number when the first dimension runs fastest.
@@ -409,7 +427,8 @@ fn max_unpool(call: &Call<'_>) -> Results {
     if shape.len() != rank {
         return Err(call.fails(format!("output_shape must have {rank} sizes, found {shape:?}")));
     }
-    let count: usize = inferred.iter().product();
+    let count = inferred.iter().try_fold(1usize, |all, &n| all.checked_mul(n));
+    let count = count.ok_or_else(|| call.fails(format!("a shape of {inferred:?} is too large")))?;
     let blank = Array::zeros(&[count], x.dtype());
     let placed = blank.scatter_along_axis(&indices.reshape(&[-1]), &x.reshape(&[-1]), 0, ScatterReduce::None);
     let full: Vec<isize> = inferred.iter().map(|&n| n as isize).collect();

@@ -69,7 +69,7 @@ fn roi_align(call: &Call<'_>) -> Results {
     }
     let dtype = x.dtype();
     let wide = dtype.accumulator();
-    let mut made = Vec::with_capacity(items.len());
+    let (mut made, mut all) = (Vec::with_capacity(items.len()), 0usize);
     for (region, &item) in regions.as_chunks::<4>().0.iter().zip(&items) {
         let shift = if centred { 0.5 } else { 0.0 };
         let [left, top, right, bottom] = region.map(|v| v * scale - shift);
@@ -78,7 +78,11 @@ fn roi_align(call: &Call<'_>) -> Results {
         let (step_y, step_x) = (tall / rows as f64, broad / cols as f64);
         let per_bin = |step: f64| if ratio > 0 { ratio } else { step.ceil().clamp(0.0, 4096.0) as usize };
         let (grid_y, grid_x) = (per_bin(step_y), per_bin(step_x));
-        let samples = grid_y * grid_x;
+        let samples = grid_y.saturating_mul(grid_x);
+        // Four neighbours each.
+        let bins = rows.saturating_mul(cols);
+        all = all.saturating_add(bins.saturating_mul(samples.max(1)));
+        call.bounded("all samples", all.checked_mul(4))?;
         let (mut index, mut weight) = (Vec::new(), Vec::new());
         for bin in 0..rows * cols {
             for sample in 0..samples {
@@ -128,8 +132,11 @@ fn max_roi_pool(call: &Call<'_>) -> Results {
     };
     let scale = f64::from(call.attributes().float_or("spatial_scale", 1.0)?);
     let regions = numbers(call, 1)?;
-    let mut made = Vec::new();
-    for region in regions.as_chunks::<5>().0 {
+    let (mut made, chunks) = (Vec::new(), regions.as_chunks::<5>().0);
+    let bins = rows.saturating_mul(cols).saturating_mul(chunks.len().max(1));
+    // Each bin is an operation of its own.
+    call.bounded("the bins", bins.checked_mul(256))?;
+    for region in chunks {
         let [left, top, right, bottom] = [1, 2, 3, 4].map(|k| (region[k] * scale).round());
         let (tall, broad) = ((bottom - top + 1.0).max(1.0), (right - left + 1.0).max(1.0));
         let one = image(call, &x, region[0].max(0.0) as usize)?;
@@ -188,12 +195,17 @@ fn deform_conv(call: &Call<'_>) -> Results {
         && groups > 0
         && moved > 0
         && channels.is_multiple_of(moved)
-        && per_group * groups == *channels
+        && per_group.checked_mul(groups) == Some(*channels)
         && outs.is_multiple_of(groups)
-        && offset.shape()[..2] == [*batch, moved * taps * spatial];
+        && offset.shape()[0] == *batch
+        && moved.checked_mul(taps).and_then(|n| n.checked_mul(spatial)) == Some(offset.shape()[1]);
     if !fits {
         return Err(call.fails("input, weight and offset do not fit each other"));
     }
+    // Each corner is an operation of its own.
+    let corners = 1usize.checked_shl(spatial as u32);
+    let places = taps.checked_mul(windows).map(|n| n.max(1024));
+    call.bounded("the places", corners.zip(places).and_then(|(n, m)| n.checked_mul(m)))?;
     let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let int = |v: &[usize]| -> Vec<isize> { v.iter().map(|&n| n as isize).collect() };
     let offset = offset.astype(wide).reshape(&int(&[*batch, moved, taps, spatial, windows]));
@@ -209,8 +221,8 @@ fn deform_conv(call: &Call<'_>) -> Results {
         };
         let base: Vec<f64> = (0..taps * windows)
             .map(|i| {
-                let (tap, window) = (unravel(i / windows, kernel) as i64, unravel(i % windows, &out) as i64);
-                (window * strides[d] + tap * dilations[d] - pads[d]) as f64
+                let (tap, window) = (unravel(i / windows, kernel) as f64, unravel(i % windows, &out) as f64);
+                window * strides[d] as f64 + tap * dilations[d] as f64 - pads[d] as f64
             })
             .collect();
         let base = Array::from_slice(&base, &[taps, windows]).astype(wide);

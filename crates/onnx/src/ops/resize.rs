@@ -143,6 +143,7 @@ fn upsample(call: &Call<'_>) -> Results {
         let size = x.shape()[axis];
         let count = (size as f64 * scale).floor() as usize;
         if scale != 1.0 {
+            call.bounded("the places of an axis", Some(count))?;
             let places: Vec<f64> = (0..count).map(|i| i as f64 / scale).collect();
             out = resampled(&out, axis, &taps(&places, size, kernel, 1.0, false));
         }
@@ -220,6 +221,10 @@ fn resize(call: &Call<'_>) -> Results {
             continue;
         }
         let shrink = if antialias { scale.min(1.0) } else { 1.0 };
+        // Each neighbour is an operation of its own.
+        let reach = (kernel.reach() / shrink).ceil();
+        let neighbours = 2.0 * reach * count.max(1024) as f64;
+        call.bounded("the neighbours of all places", Some(neighbours as usize))?;
         let taps = taps(&places, size, kernel, shrink, exclude);
         out = resampled(&out, axis, &taps);
         if mode == "tf_crop_and_resize" {

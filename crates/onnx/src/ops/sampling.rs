@@ -138,6 +138,8 @@ fn grid_sample(call: &Call<'_>) -> Results {
     let count: usize = out.iter().product();
     let flat = x.reshape(&[batch as isize, channels as isize, area as isize]);
     let grid = grid.astype(wide).reshape(&[batch as isize, 1, count as isize, rank as isize - 2]);
+    // Each combination of taps is an operation of its own.
+    call.bounded("the taps", 4usize.checked_pow(rank as u32 - 2).and_then(|n| n.checked_mul(1024)))?;
     // Sums over the taps of every axis: place in row order, weight, inside.
     let mut all: Vec<(Array, Array, Array)> = vec![(
         Array::zeros(&[batch, 1, count], DType::I64),
@@ -193,7 +195,9 @@ fn affine_grid(call: &Call<'_>) -> Results {
         return Err(call.fails("size must name a batch, channels, and spatial dimensions"));
     };
     let align = call.attributes().int_or("align_corners", 0)? != 0;
-    let count: usize = spatial.iter().product();
+    let count = spatial.iter().try_fold(1usize, |all, &n| all.checked_mul(n));
+    call.bounded("the places", count.and_then(|n| n.checked_mul(spatial.len() + 1)))?;
+    let count = count.unwrap_or(0);
     let at = |i: usize, n: usize| -> f64 {
         match (align, n) {
             (true, 1) => 0.0,

@@ -70,23 +70,32 @@ fn one_int(call: &Call<'_>, i: usize) -> Result<i64, OnnxError> {
     }
 }
 
+/// Refuses sequences of more items than any model needs.
+fn few(call: &Call<'_>, count: usize) -> Result<usize, crate::OnnxError> {
+    const MOST: usize = 1 << 16;
+    if count > MOST {
+        return Err(call.fails(format!("a sequence would have {count} items, more than {MOST}")));
+    }
+    Ok(count)
+}
+
 fn split_to_sequence(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
     let axis = call.axis(call.attributes().int_or("axis", 0)?, x.ndim())?;
     let size = x.shape()[axis];
     let keep = call.has(1) || call.attributes().int_or("keepdims", 1)? != 0;
     let parts = if !call.has(1) {
-        vec![1; size]
+        vec![1; few(call, size)?]
     } else if call.shape(1)?.is_empty() {
         let each = sizes(call, &call.ints(1)?)?[0];
         if each == 0 {
             return Err(call.fails("the parts must not be empty"));
         }
-        (0..size.div_ceil(each)).map(|i| each.min(size - i * each)).collect()
+        (0..few(call, size.div_ceil(each))?).map(|i| each.min(size - i * each)).collect()
     } else {
         sizes(call, &call.ints(1)?)?
     };
-    if parts.iter().sum::<usize>() != size {
+    if parts.iter().try_fold(0usize, |all, &n| all.checked_add(n)) != Some(size) {
         return Err(call.fails(format!("parts {parts:?} do not add up to {size}")));
     }
     let mut at = 0;

@@ -206,11 +206,16 @@ fn split(call: &Call<'_>) -> Results {
             if count == 0 {
                 return Err(call.fails("there must be at least one part"));
             }
+            if count > call.node.outputs.len() {
+                let wanted = call.node.outputs.len();
+                return Err(call.fails(format!("num_outputs is {count} where the node has {wanted} outputs")));
+            }
             let each = size.div_ceil(count);
-            (0..count).map(|i| each.min(size.saturating_sub(i * each))).collect()
+            (0..count).map(|i| each.min(size.saturating_sub(i.saturating_mul(each)))).collect()
         }
     };
-    if parts.iter().sum::<usize>() != size {
+    let total = parts.iter().try_fold(0usize, |all, &n| all.checked_add(n));
+    if total != Some(size) {
         return Err(call.fails(format!("parts {parts:?} do not add up to {size}")));
     }
     let mut at = 0;
@@ -271,9 +276,10 @@ fn pad(call: &Call<'_>) -> Results {
     let mut padding = vec![(0, 0); rank];
     for (i, &axis) in axes.iter().enumerate() {
         let (low, high) = (pads[i], pads[i + axes.len()]);
-        let cut = |n: i64| usize::try_from(-n).unwrap_or(0);
+        let cut = |n: i64| n.min(0).unsigned_abs() as usize;
         start[axis] = cut(low);
-        len[axis] = shape[axis].checked_sub(cut(low) + cut(high)).ok_or_else(|| {
+        let left = shape[axis].checked_sub(cut(low)).and_then(|n| n.checked_sub(cut(high)));
+        len[axis] = left.ok_or_else(|| {
             call.fails(format!(
                 "pads {low} and {high} cut more than the {} items of axis {axis}",
                 shape[axis]

@@ -27,14 +27,16 @@ pub(super) fn strings<'a>(call: &'a Call<'_>, i: usize) -> Result<&'a Strings, O
 fn string_concat(call: &Call<'_>) -> Results {
     let (a, b) = (strings(call, 0)?, strings(call, 1)?);
     let shape = oneir_tensor::broadcast_shapes(&a.shape, &b.shape).map_err(|e| call.fails(e.to_string()))?;
+    Strings::check_count(call, shape.iter().product())?;
     let places = |s: &Strings| -> Result<Vec<i64>, OnnxError> {
         let numbers: Vec<i64> = (0..s.values.len() as i64).collect();
         let seen = HostTensor::from_slice(&s.shape, &numbers).and_then(|t| t.broadcast(&shape));
         seen.and_then(|t| t.to_vec::<i64>()).map_err(|e| call.fails(e.to_string()))
     };
-    let pairs = places(a)?.into_iter().zip(places(b)?);
-    let values =
-        pairs.map(|(i, j)| [&a.values[i as usize][..], &b.values[j as usize][..]].concat()).collect();
+    let pairs: Vec<(i64, i64)> = places(a)?.into_iter().zip(places(b)?).collect();
+    let both = |&(i, j): &(i64, i64)| [&a.values[i as usize][..], &b.values[j as usize][..]];
+    Strings::check_bytes(call, pairs.iter().map(|pair| both(pair).iter().map(|s| s.len()).sum()))?;
+    let values = pairs.iter().map(|pair| both(pair).concat()).collect();
     Ok(vec![Term::Strings(Strings { shape: shape.to_vec(), values })])
 }
 
@@ -140,10 +142,11 @@ fn tf_idf_vectorizer(call: &Call<'_>) -> Results {
         let part = pool.get(start..end).ok_or_else(|| bad("ngram_counts"))?;
         grams.extend(part.chunks_exact(k + 1));
     }
-    let width = columns.iter().max().map_or(0, |&m| m.max(-1) + 1) as usize;
+    let width = columns.iter().max().map_or(0, |&m| m.max(-1).saturating_add(1)) as usize;
     if grams.len() > columns.len() || columns.iter().any(|&c| c < 0) {
         return Err(bad("ngram_indexes"));
     }
+    call.bounded("the counts", count.max(1).checked_mul(width))?;
     let mut counts = vec![0f32; count * width];
     for row in 0..count {
         let tokens = &rows[row * per_row..(row + 1) * per_row];
@@ -153,7 +156,7 @@ fn tf_idf_vectorizer(call: &Call<'_>) -> Results {
                 continue;
             }
             // One token has nothing between its parts to skip.
-            let strides = if n == 1 { 1 } else { skips + 1 };
+            let strides = if n == 1 { 1 } else { skips.min(per_row) + 1 };
             for stride in 1..=strides {
                 let reach = (n - 1) * stride;
                 let hits = (0..per_row.saturating_sub(reach))

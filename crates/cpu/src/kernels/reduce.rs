@@ -101,7 +101,7 @@ impl Walk {
                 (n, reduced)
             }
             // One element, or none at all.
-            None if dims.iter().all(|d| d.0 == 0) => (1, false),
+            None if empty || dims.iter().all(|d| d.0 == 0) => (1, false),
             _ => return None,
         };
         let kept = dims.iter().filter(|d| !d.2).map(|d| (d.0, d.1));

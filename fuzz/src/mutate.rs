@@ -85,7 +85,7 @@ impl Random {
 }
 
 /// The file with one or a few things changed; `None` where it cannot be read.
-pub fn model(bytes: &[u8], seed: u32) -> Option<Vec<u8>> {
+pub(crate) fn model(bytes: &[u8], seed: u32) -> Option<Vec<u8>> {
     let mut random = Random(seed.into());
     let mut model = ModelProto::decode(bytes).ok()?;
     for _ in 0..=random.below(3) {

@@ -30,7 +30,7 @@ const MOST_MEMORY: usize = 64 << 20;
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// Bytes to a model's representation, all of whose tensors are read.
-pub fn onnx_file(bytes: &[u8]) {
+pub(crate) fn onnx_file(bytes: &[u8]) {
     match OnnxFile::from_bytes(bytes.to_vec(), None) {
         Ok(file) => {
             each_graph(&file, &mut |graph| {
@@ -60,7 +60,7 @@ fn read(data: &TensorData) {
 }
 
 /// Bytes to a model, which is traced, called and run eagerly where it is small.
-pub fn onnx_model(bytes: &[u8]) {
+pub(crate) fn onnx_model(bytes: &[u8]) {
     let Ok(file) = OnnxFile::from_bytes(bytes.to_vec(), None) else { return };
     let runs = runs(&file);
     let Ok(model) = Model::new(file) else { return };

@@ -108,18 +108,21 @@ impl Call<'_> {
     /// [`OnnxError::UnknownValue`] when it is known only once the graph runs.
     pub(crate) fn host(&self, i: usize) -> Result<HostTensor, OnnxError> {
         match self.term(i)? {
-            Term::Host(value) => {
-                // What a file stores may be looked at, however much it is.
-                if value.buffer().len() < value.count() / 8 {
-                    self.bounded("what it looks at", Some(value.count()))?;
-                }
-                Ok(value.clone())
-            }
+            Term::Host(value) => self.stored(value.clone()),
             Term::Array(array) => self.known(array, i),
             other => {
                 Err(self.fails(format!("input {i} must be a tensor of numbers, found {}", other.describe())))
             }
         }
+    }
+
+    /// A value to be looked at: what there is may be, however much it is, but
+    /// one element repeated only so often.
+    fn stored(&self, value: HostTensor) -> Result<HostTensor, OnnxError> {
+        if value.buffer().len() < value.count() / 8 {
+            self.bounded("what it looks at", value.count().checked_mul(16))?;
+        }
+        Ok(value)
     }
 
     /// The value on the host of what follows from input `i`.
@@ -133,7 +136,7 @@ impl Call<'_> {
             return Ok(found.to_host().map_err(oneir_array::ArrayError::from)?);
         }
         if let Some(known) = reference::fold(value).map_err(oneir_array::ArrayError::from)? {
-            return Ok(known);
+            return self.stored(known);
         }
         match self.looking {
             Looking::Eager(device) => {

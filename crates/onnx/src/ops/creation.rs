@@ -42,13 +42,28 @@ fn constant(call: &Call<'_>) -> Results {
 }
 
 fn constant_of_shape(call: &Call<'_>) -> Results {
-    let shape = sizes(call, &call.ints(0)?)?;
+    let shape = shape_of(call, &call.ints(0)?)?;
     let value = match call.attributes().find_tensor("value")? {
         Some(data) => data.to_host()?,
         None => HostTensor::scalar(0f32),
     };
     let one = value.reshape(&[]).map_err(|e| call.fails(format!("the value must be one element: {e}")))?;
     call.one(Array::from_host(one).broadcast_to(&shape))
+}
+
+/// Refuses more dimensions than any tensor has.
+pub(super) fn check_rank(call: &Call<'_>, rank: usize) -> Result<(), crate::OnnxError> {
+    const MOST: usize = 256;
+    if rank > MOST {
+        return Err(call.fails(format!("there would be {rank} dimensions, more than {MOST}")));
+    }
+    Ok(())
+}
+
+/// Integers as a shape.
+pub(super) fn shape_of(call: &Call<'_>, ints: &[i64]) -> Result<Vec<usize>, crate::OnnxError> {
+    check_rank(call, ints.len())?;
+    sizes(call, ints)
 }
 
 /// Integers as sizes.

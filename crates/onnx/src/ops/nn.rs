@@ -284,7 +284,8 @@ fn pooling(call: &Call<'_>, x: &Array) -> Result<Windows, crate::OnnxError> {
             if (out - 1) * stride >= sizes[i] + found.padding[i].0 {
                 out -= 1;
             }
-            let reach = (out - 1) * stride + span;
+            let Some(last) = out.checked_sub(1) else { continue };
+            let reach = last * stride + span;
             found.padding[i].1 += reach.saturating_sub(padded);
         }
     }

@@ -6,21 +6,21 @@ use std::hash::{Hash, Hasher};
 use oneir_array::{Array, DType};
 
 use super::convert::dtype_or;
-use super::creation::sizes;
+use super::creation::{shape_of, sizes};
 use super::{Row, row};
 use crate::call::{Call, Results};
 use crate::{AttributeValue, OnnxError};
 
 pub(super) const ROWS: &[Row] = &[
     row!(RandomUniform [1, 22] => |call| {
-        let shape = sizes(call, call.attributes().ints("shape")?)?;
+        let shape = shape_of(call, call.attributes().ints("shape")?)?;
         uniform(call, &shape, DType::F32)
     }),
     row!(RandomUniformLike [1, 22] => |call| {
         uniform(call, &call.shape(0)?, call.term(0)?.dtype().unwrap_or(DType::F32))
     }),
     row!(RandomNormal [1, 22] => |call| {
-        let shape = sizes(call, call.attributes().ints("shape")?)?;
+        let shape = shape_of(call, call.attributes().ints("shape")?)?;
         normal(call, &shape, DType::F32)
     }),
     row!(RandomNormalLike [1, 22] => |call| {

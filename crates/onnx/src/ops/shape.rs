@@ -2,7 +2,7 @@
 
 use oneir_array::{Array, HostTensor, PadMode};
 
-use super::creation::sizes;
+use super::creation::{check_rank, shape_of, sizes};
 use super::{Row, row};
 use crate::Term;
 use crate::call::{Call, Results};
@@ -52,6 +52,7 @@ fn reshape(call: &Call<'_>) -> Results {
         Some(wanted) => wanted,
         None => return Err(call.fails("no shape is given")),
     };
+    check_rank(call, wanted.len())?;
     let zero_is_size = call.attributes().int_or("allowzero", 0)? != 0;
     let from = x.shape();
     let mut to = Vec::with_capacity(wanted.len());
@@ -96,6 +97,7 @@ fn unsqueeze(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
     let axes = call.ints_moved("axes", 1, 13)?.ok_or_else(|| call.fails("no axes are given"))?;
     let rank = x.ndim() + axes.len();
+    check_rank(call, rank)?;
     let axes: Vec<isize> =
         axes.iter().map(|&a| call.axis(a, rank).map(|a| a as isize)).collect::<Result<_, _>>()?;
     call.one(x.expand_dims(&axes))
@@ -113,7 +115,7 @@ fn transpose(call: &Call<'_>) -> Results {
 
 fn expand(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
-    let wanted = sizes(call, &call.ints(1)?)?;
+    let wanted = shape_of(call, &call.ints(1)?)?;
     let shape = oneir_tensor::broadcast_shapes(&x.shape(), &wanted).map_err(|e| call.fails(e.to_string()))?;
     call.one(x.broadcast_to(&shape))
 }

@@ -44,6 +44,7 @@ impl Progress {
                 _ = write!(out, "\r{}\r", " ".repeat(drawn)).and_then(|()| out.flush());
             }
         };
+        // Without a thread to draw it there is no line, and the work goes on.
         let running = std::thread::Builder::new().name("progress".into()).spawn(draw).ok();
         Progress { running: running.map(|thread| (end, thread)) }
     }

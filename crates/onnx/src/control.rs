@@ -453,11 +453,6 @@ impl Iteration {
             .chain(&self.step.node.captures)
     }
 
-    /// What the loop's node makes.
-    pub(crate) fn outputs(&self) -> &[String] {
-        &self.step.node.outputs
-    }
-
     /// What the body's inputs are in this iteration.
     fn arguments(
         &self,
@@ -541,19 +536,15 @@ impl HostLoop {
         self.iteration.reads()
     }
 
-    /// What the loop's node makes.
-    pub(crate) fn outputs(&self) -> &[String] {
-        self.iteration.outputs()
-    }
-
-    /// Runs the loop; `eager` says whether its body is traced first.
+    /// Runs the loop and gives what its node makes that is wanted, by name;
+    /// `eager` says that its body is not traced first.
     pub(crate) fn run(
         &self,
         device: &Device,
         lookup: &dyn Fn(&str) -> Option<Term>,
         eager: bool,
         mut profile: Option<&mut Profile>,
-    ) -> Result<Vec<Term>, OnnxError> {
+    ) -> Result<Vec<(String, Term)>, OnnxError> {
         let looking = Looking::Eager(device.clone());
         let step = &*self.iteration.step;
         let inputs = step.node.inputs.iter().map(|name| lookup(name)).collect();
@@ -606,7 +597,9 @@ impl HostLoop {
             joined.iter_mut().zip(results).for_each(|(list, term)| list.push(term));
             now.done += 1;
         }
-        self.iteration.results(&call, carried, joined)
+        let made = self.iteration.results(&call, carried, joined)?;
+        let named = step.node.outputs.iter().cloned().zip(made);
+        Ok(named.filter(|(name, _)| !name.is_empty()).collect())
     }
 }
 

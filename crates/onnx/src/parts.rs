@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_array::{Array, Device, HostTensor, Traced};
@@ -127,9 +128,10 @@ impl Program {
                 HostWork::Loop(work) => {
                     let lookup = |name: &str| now.get(name).cloned();
                     let made = work.run(device, &lookup, false, profile.as_deref_mut())?;
-                    let made: Vec<Term> = made.into_iter().map(argument).collect();
-                    let forms = made.iter().map(InputForm::of).collect::<Result<_, _>>()?;
-                    (Found::Forms(forms), work.outputs().iter().cloned().zip(made).collect())
+                    let made: Vec<(String, Term)> =
+                        made.into_iter().map(|(name, term)| (name, argument(term))).collect();
+                    let forms = made.iter().map(|(_, term)| InputForm::of(term)).collect::<Result<_, _>>()?;
+                    (Found::Forms(forms), made)
                 }
             };
             let next = self.branch(after, found, &results, &given)?;
@@ -152,7 +154,7 @@ impl Program {
                 Stop::Read(stopped) => return Err(stopped.why),
                 Stop::Loop(work) => {
                     let made = work.run(device, &|name| environment.get(name).cloned(), true, None)?;
-                    environment.extend(work.outputs().iter().cloned().zip(made));
+                    environment.extend(made);
                 }
             }
         }
@@ -169,21 +171,14 @@ impl Program {
     /// The part that a call with such inputs begins with.
     pub(crate) fn part(&self, inputs: &[Term]) -> Result<Arc<Part>, OnnxError> {
         let key = inputs.iter().map(InputForm::of).collect::<Result<Vec<_>, _>>()?;
-        if let Some(part) = self.parts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(part.clone());
-        }
-        let mut arguments = Vec::new();
-        let mut environment = self.constants.clone();
-        for (name, input) in self.inputs.iter().zip(inputs) {
-            environment.insert(name.clone(), opened(input, &mut arguments));
-        }
-        let part = Arc::new(self.trace_from(self.pending.clone(), environment, arguments)?);
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if parts.len() >= MAX_BRANCHES {
-            parts.clear();
-        }
-        parts.insert(key, part.clone());
-        Ok(part)
+        kept(&self.parts, key, || {
+            let mut arguments = Vec::new();
+            let mut environment = self.constants.clone();
+            for (name, input) in self.inputs.iter().zip(inputs) {
+                environment.insert(name.clone(), opened(input, &mut arguments));
+            }
+            self.trace_from(self.pending.clone(), environment, arguments)
+        })
     }
 
     /// The part that follows a break, for what was found there.
@@ -194,25 +189,16 @@ impl Program {
         results: &[Array],
         given: &[(String, Term)],
     ) -> Result<Arc<Part>, OnnxError> {
-        if let Some(part) = after.branches.lock().unwrap_or_else(PoisonError::into_inner).get(&found) {
-            return Ok(part.clone());
-        }
-        let mut arguments: Vec<Array> =
-            results.iter().map(|a| Traced::argument(Spec::new(a.dtype(), a.shape()))).collect();
-        let mut environment = after.environment.clone();
-        after.fill(&mut environment, &arguments);
-        for (name, term) in given {
-            if !name.is_empty() {
+        kept(&after.branches, found, || {
+            let mut arguments: Vec<Array> =
+                results.iter().map(|a| Traced::argument(Spec::new(a.dtype(), a.shape()))).collect();
+            let mut environment = after.environment.clone();
+            after.fill(&mut environment, &arguments);
+            for (name, term) in given {
                 environment.insert(name.clone(), opened(term, &mut arguments));
             }
-        }
-        let part = Arc::new(self.trace_from(after.pending.clone(), environment, arguments)?);
-        let mut branches = after.branches.lock().unwrap_or_else(PoisonError::into_inner);
-        if branches.len() >= MAX_BRANCHES {
-            branches.clear();
-        }
-        branches.insert(found, part.clone());
-        Ok(part)
+            self.trace_from(after.pending.clone(), environment, arguments)
+        })
     }
 
     fn trace_from(
@@ -289,6 +275,25 @@ impl Break {
             }
         }
     }
+}
+
+/// The part of a key, made outside of the lock where it is not there; a bounded
+/// number of them is kept.
+fn kept<K: Eq + Hash>(
+    parts: &Mutex<HashMap<K, Arc<Part>>>,
+    key: K,
+    make: impl FnOnce() -> Result<Part, OnnxError>,
+) -> Result<Arc<Part>, OnnxError> {
+    if let Some(part) = parts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return Ok(part.clone());
+    }
+    let part = Arc::new(make()?);
+    let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+    if parts.len() >= MAX_BRANCHES {
+        parts.clear();
+    }
+    parts.insert(key, part.clone());
+    Ok(part)
 }
 
 /// Puts the next arrays in the place of a term's.

@@ -133,6 +133,17 @@ fn long_loops_run_on_the_host() {
     assert_eq!(i64s(&found[0]), [7 + 2499 * 2500 / 2]);
     assert_eq!(i64s(&found[1]), (0..2500).map(|i| i * i).collect::<Vec<i64>>());
 
+    // An output that no one wants, before one that is wanted.
+    let body = graph(&["i", "on", "a"], vec![node("Add", "", &["a", "i"], &["b"])], &["on", "b", "b"]);
+    let nodes = vec![
+        number("most", 2500),
+        control("Loop", &["most", "", "start"], &["", "all"], vec![("body", body)]),
+        // An input that is left out stays so.
+        node("Clip", "", &["all", "", "most"], &["cut"]),
+    ];
+    let found = run_graph(graph(&["start"], nodes, &["cut"]), VERSIONS, &[("start", longs_term(7))]).unwrap();
+    assert_eq!(i64s(&found[0])[..4], [7, 8, 10, 13]);
+
     let body = graph(
         &["state", "item"],
         vec![node("Add", "", &["state", "item"], &["sum"]), node("Mul", "", &["item", "scale"], &["scaled"])],

@@ -13,14 +13,14 @@ ratio is the median over the rounds of the ratio within a round.
 import argparse
 import json
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from measured import ROOT, machine, revision
+
 SILERO = {"input": ("f32", [1, 576]), "state": ("f32", [2, 1, 128]), "sr": ("rate", [])}
 FRAME = {name: SILERO[name] for name in ("input", "state")}
 
@@ -99,13 +99,6 @@ def measured(command):
     return json.loads(out)
 
 
-def machine():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("oneir")
@@ -136,10 +129,8 @@ def main():
                 rows.append(row(pathlib.Path(path).stem if path != "magika/model.onnx" and "minilm" not in path
                                 else path.split("/")[0], threads, rounds))
                 print(json.dumps(rows[-1]), flush=True)
-    revision = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=True, capture_output=True,
-                              text=True).stdout.strip()
     if not args.only:
-        figures = {"machine": machine(), "revision": revision,
+        figures = {"machine": machine(), "revision": revision(),
                    "command": f"scripts/bench_onnx.py ONEIR MODELS --rounds {args.rounds}", "rows": rows}
         (ROOT / "docs" / "bench" / "onnx.json").write_text(json.dumps(figures, indent=1) + "\n")
 

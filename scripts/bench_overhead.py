@@ -5,11 +5,11 @@ usage: bench_overhead.py [OPS]
 
 import json
 import pathlib
-import platform
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from measured import ROOT, machine, revision
+
 LIMITS = {"record": 1000.0, "plan": 5000.0, "plan_other_size": 500.0}
 WHAT = {
     "record": "record one op",
@@ -23,13 +23,6 @@ WHAT = {
 }
 
 
-def machine():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
-
-
 def main():
     ops = sys.argv[1] if len(sys.argv) > 1 else "1000000"
     command = ["cargo", "bench", "-q", "-p", "oneir-array", "--bench", "overhead", "--", ops]
@@ -39,11 +32,9 @@ def main():
         run = json.loads(out.strip().splitlines()[-1])
         for name in WHAT:
             best[name] = min(run[f"{name}_ns_per_op"], best.get(name, float("inf")))
-    revision = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=True, capture_output=True,
-                              text=True).stdout.strip()
     rows = [{"what": text, "ns": best[name], "goal": str(int(LIMITS[name])) if name in LIMITS else ""}
             for name, text in WHAT.items()]
-    figures = {"machine": machine(), "revision": revision, "command": "scripts/bench_overhead.py " + ops, "rows": rows}
+    figures = {"machine": machine(), "revision": revision(), "command": "scripts/bench_overhead.py " + ops, "rows": rows}
     (ROOT / "docs" / "bench").mkdir(parents=True, exist_ok=True)
     (ROOT / "docs" / "bench" / "overhead.json").write_text(json.dumps(figures, indent=1) + "\n")
 

@@ -9,7 +9,7 @@ use oneir::tensor::{TensorError, Values};
 use serde_json::Value;
 
 use crate::error::CliError;
-use crate::show::{Output, OutputValue, place, plain, top};
+use crate::show::{Output, OutputValue, heading, place, top};
 
 /// The largest that are printed where no number is given.
 const TOP: usize = 5;
@@ -122,14 +122,7 @@ impl Ranking {
             if i > 0 {
                 out.push('\n');
             }
-            // Writing to a string cannot fail, here and below.
-            _ = match value {
-                OutputValue::Tensor(tensor) => {
-                    writeln!(out, "{}: {}{}", plain(name), tensor.dtype(), tensor.shape())
-                }
-                OutputValue::Strings(strings) => writeln!(out, "{}: string{:?}", plain(name), strings.shape),
-                OutputValue::Nothing => writeln!(out, "{}: no value", plain(name)),
-            };
+            out.push_str(&heading(name, value));
             if let OutputValue::Tensor(tensor) = value {
                 let rows = self.rows(tensor);
                 out.push_str(

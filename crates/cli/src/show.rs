@@ -98,13 +98,14 @@ pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError>
         if i > 0 {
             out.push('\n');
         }
+        out.push_str(&heading(name, value));
         // Writing to a string cannot fail, here and below.
         _ = match value {
             OutputValue::Tensor(tensor) => {
                 let values = tensor_text(tensor, width)
                     .map_err(|source| CliError::Tensor { what: format!("output `{name}`"), source })?;
                 let likeliest = likeliest(tensor).unwrap_or_default();
-                writeln!(out, "{}: {}{}\n{values}{likeliest}", plain(name), tensor.dtype(), tensor.shape())
+                writeln!(out, "{values}{likeliest}")
             }
             OutputValue::Strings(strings) => {
                 let quoted = |places: &[usize]| {
@@ -112,16 +113,26 @@ pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError>
                     places.iter().map(text).collect()
                 };
                 let values = layout_text(&strings.shape, width, quoted);
-                writeln!(out, "{}: string{:?}\n{values}", plain(name), strings.shape)
+                writeln!(out, "{values}")
             }
-            OutputValue::Nothing => writeln!(out, "{}: no value", plain(name)),
+            OutputValue::Nothing => Ok(()),
         };
     }
     Ok(out)
 }
 
+/// A line with the name, type and shape of an output.
+pub(crate) fn heading(name: &str, value: &OutputValue) -> String {
+    let what = match value {
+        OutputValue::Tensor(tensor) => format!("{}{}", tensor.dtype(), tensor.shape()),
+        OutputValue::Strings(strings) => format!("string{:?}", strings.shape),
+        OutputValue::Nothing => "no value".into(),
+    };
+    format!("{}: {what}\n", plain(name))
+}
+
 /// A name from a file, without what a terminal would obey.
-pub(crate) fn plain(name: &str) -> String {
+fn plain(name: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(shown).collect()
 }

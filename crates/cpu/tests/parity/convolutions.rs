@@ -149,3 +149,43 @@ fn transposed_convolutions_of_many_geometries() {
     }
     assert!(fast > 300, "only {fast} took the fast kernel");
 }
+
+/// Planning asks for no more scratch than a bound, whatever the sizes.
+#[test]
+fn scratch_is_bounded() {
+    use oneir_ir::{Cut, Place, Spec, Value};
+    use oneir_runtime::{Given, Runtime};
+    let device = Runtime::global().device("cpu").unwrap();
+    let planned = |primitive: Primitive, x: [usize; 4], w: [usize; 4]| {
+        let [x, w] = [x, w].map(|shape| Value::placeholder(Spec::new(DType::F32, shape)));
+        let y = Value::record(primitive, &[&x, &w], Place::Internal).unwrap();
+        let graph = Cut::new(&[x, w], &[y]).lift().unwrap().graph;
+        let given = graph.inputs.iter().map(|&id| Given::rows(&graph.tensor(id).shape)).collect();
+        let executable = device.executable(&graph, given).unwrap();
+        let launch = &executable.plan().launches[0].prepared;
+        assert!(launch.scratch <= 256 << 20, "{} asks for {}", launch.kernel, launch.scratch);
+        launch.kernel
+    };
+    let transposed = Primitive::TransposedConvolution {
+        strides: vec![1, 1],
+        low: vec![0, 0],
+        high: vec![0, 0],
+        dilations: vec![1, 1],
+        output_padding: vec![0, 0],
+        groups: 1,
+    };
+    assert_eq!(planned(transposed.clone(), [1, 4, 30, 30], [4, 4, 3, 3]), "transposed_convolution_columns");
+    assert_eq!(planned(transposed, [1, 1, 2000, 2000], [1, 1, 20, 20]), "reference");
+    let plain = Primitive::Convolution {
+        strides: vec![1, 1],
+        low: vec![0, 0],
+        high: vec![0, 0],
+        dilations: vec![1, 1],
+        input_dilations: vec![1, 1],
+        groups: 1,
+        flip: false,
+    };
+    assert_eq!(planned(plain.clone(), [1, 4, 30, 30], [4, 4, 3, 3]), "convolution_direct");
+    // One row of so many channels is more than a copy may take.
+    assert_eq!(planned(plain, [1, 4000, 40, 4000], [8, 4000, 10, 3]), "convolution_columns");
+}

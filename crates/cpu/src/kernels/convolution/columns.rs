@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use oneir_runtime::Answer;
 
-use super::{Geometry, copy_line};
+use super::{Geometry, bounded, copy_line, product};
 use crate::launch::{Args, Shared, prepared};
 
 /// Numbers of columns laid out at once, so that they stay in the cache.
@@ -21,24 +21,22 @@ pub(super) fn prepare(geometry: Geometry, threads: usize) -> Answer {
     // Small images go into one product.
     if together > 1 {
         let numbers = threads * (geometry.inner() + geometry.rows) * together * columns;
-        let mut answer = prepared("convolution_columns", move |args| {
+        let answer = prepared("convolution_columns", move |args| {
             // SAFETY: the plan's layouts stay inside their buffers, and the
             // scratch is as large as was asked for.
             unsafe { geometry.run_together(args, threads, together) }
             Ok(())
         });
-        answer.scratch = numbers * size_of::<f32>();
-        return Answer::Yes(answer);
+        return bounded(answer, numbers);
     }
     let width = geometry.width(threads, in_place.is_some());
     let numbers = if in_place.is_some() { 0 } else { threads * geometry.inner() * width };
-    let mut answer = prepared("convolution_columns", move |args| {
+    let answer = prepared("convolution_columns", move |args| {
         // SAFETY: as above.
         unsafe { geometry.run(args, threads, width, in_place) }
         Ok(())
     });
-    answer.scratch = numbers * size_of::<f32>();
-    Answer::Yes(answer)
+    bounded(answer, numbers)
 }
 
 impl Geometry {
@@ -109,26 +107,11 @@ impl Geometry {
                                 (buffer.cast_const(), n as isize, 1)
                             }
                         };
-                        gemm::gemm(
-                            m,
-                            n,
-                            inner,
-                            out.add((batch * self.groups + group) * m * columns + start),
-                            1,
-                            columns as isize,
-                            false,
-                            weight.offset(self.weight).add(group * m * inner),
-                            1,
-                            inner as isize,
-                            matrix,
-                            column,
-                            row,
-                            0.0,
-                            1.0,
-                            false,
-                            false,
-                            false,
-                            gemm::Parallelism::None,
+                        product(
+                            [m, n, inner],
+                            (out.add((batch * self.groups + group) * m * columns + start), columns as isize),
+                            (weight.offset(self.weight).add(group * m * inner), inner as isize, 1),
+                            (matrix, row, column),
                         );
                     }
                 }
@@ -163,26 +146,11 @@ impl Geometry {
                         for i in 0..images {
                             self.lay_out(x, first + i, group, 0..columns, buffer.add(i * columns), n);
                         }
-                        gemm::gemm(
-                            m,
-                            n,
-                            inner,
-                            sums,
-                            1,
-                            n as isize,
-                            false,
-                            weight.offset(self.weight).add(group * m * inner),
-                            1,
-                            inner as isize,
-                            buffer,
-                            1,
-                            n as isize,
-                            0.0,
-                            1.0,
-                            false,
-                            false,
-                            false,
-                            gemm::Parallelism::None,
+                        product(
+                            [m, n, inner],
+                            (sums, n as isize),
+                            (weight.offset(self.weight).add(group * m * inner), inner as isize, 1),
+                            (buffer, n as isize, 1),
                         );
                         for i in 0..images {
                             let image = out.add(((first + i) * self.groups + group) * m * columns);

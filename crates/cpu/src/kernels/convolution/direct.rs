@@ -3,7 +3,7 @@
 
 use oneir_runtime::Answer;
 
-use super::{Geometry, copy_line};
+use super::{Geometry, bounded, copy_line};
 use crate::launch::{Args, Shared, prepared};
 use crate::simd::{Isa, Lanes, Level, Work};
 
@@ -40,15 +40,14 @@ struct Direct {
 
 pub(super) fn prepare(geometry: Geometry, level: Level, threads: usize) -> Answer {
     let direct = Direct::new(geometry);
-    let bytes = threads * direct.numbers() * size_of::<f32>();
-    let mut answer = prepared("convolution_direct", move |args| {
+    let numbers = threads * direct.numbers();
+    let answer = prepared("convolution_direct", move |args| {
         // SAFETY: the plan's layouts stay inside their buffers, and the
         // scratch is as large as was asked for.
         unsafe { direct.run(args, level, threads) }
         Ok(())
     });
-    answer.scratch = bytes;
-    Answer::Yes(answer)
+    bounded(answer, numbers)
 }
 
 impl Direct {

@@ -7,7 +7,7 @@ mod transposed;
 
 use oneir_ir::Primitive;
 use oneir_ir::graph::Sym;
-use oneir_runtime::{Answer, KernelRow, Numerics, Request};
+use oneir_runtime::{Answer, KernelRow, Numerics, Prepared, Request};
 use oneir_tensor::{DType, Layout};
 
 use crate::simd::Level;
@@ -52,7 +52,10 @@ impl KernelRow for Convolution {
         let long = geometry.out.last().is_some_and(|&n| n >= SHORT_LINE);
         let few = geometry.rows < FEW_CHANNELS || (copies && long && geometry.rows < FEW_FOR_COPIES);
         if geometry.kernel.len() <= 2 && (exact || few) {
-            return direct::prepare(geometry, self.level, threads);
+            let answer = direct::prepare(geometry.clone(), self.level, threads);
+            if exact || matches!(answer, Answer::Yes(_)) {
+                return answer;
+            }
         }
         // How products of many rows sum is the `gemm` crate's choice.
         if exact { Answer::No } else { columns::prepare(geometry, threads) }
@@ -127,6 +130,54 @@ impl Geometry {
     /// Places of a result's plane.
     fn columns(&self) -> usize {
         self.out.iter().product()
+    }
+}
+
+/// The most bytes of scratch; what needs more takes another way.
+const MOST_SCRATCH: usize = 256 << 20;
+
+/// A launch with scratch for so many f32, if that is not too many.
+fn bounded(mut launch: Prepared, numbers: usize) -> Answer {
+    launch.scratch = numbers.saturating_mul(size_of::<f32>());
+    if launch.scratch > MOST_SCRATCH { Answer::No } else { Answer::Yes(launch) }
+}
+
+/// `m` by `n` sums over `k` by this thread: of each matrix where it begins and
+/// how far apart its rows lie, of the factors also its columns.
+///
+/// # Safety
+/// The matrices lie in memory that can be read, and the result's, whose columns
+/// follow each other, can be written and is written by no one else.
+unsafe fn product(
+    [m, n, k]: [usize; 3],
+    (out, out_row): (*mut f32, isize),
+    (left, left_row, left_column): (*const f32, isize, isize),
+    (right, right_row, right_column): (*const f32, isize, isize),
+) {
+    let parallelism = gemm::Parallelism::None;
+    // SAFETY: as the caller promises.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out,
+            1,
+            out_row,
+            false,
+            left,
+            left_column,
+            left_row,
+            right,
+            right_column,
+            right_row,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            parallelism,
+        );
     }
 }
 

@@ -6,6 +6,7 @@ use oneir_ir::graph::Sym;
 use oneir_runtime::{Answer, KernelRow, Numerics, Request};
 use oneir_tensor::{DType, Layout};
 
+use super::{bounded, product};
 use crate::launch::{Args, Shared, prepared};
 
 /// The most spatial dimensions.
@@ -54,16 +55,15 @@ impl KernelRow for Transposed {
             dilations: dilations.clone(),
             low: low.clone(),
         };
-        let bytes = request.threads * task.together() * task.taps() * task.places() * size_of::<f32>();
+        let numbers = request.threads * task.together() * task.taps() * task.places();
         let threads = request.threads;
-        let mut answer = prepared("transposed_convolution_columns", move |args| {
+        let answer = prepared("transposed_convolution_columns", move |args| {
             // SAFETY: the plan's layouts stay inside their buffers, and the
             // scratch is as large as was asked for.
             unsafe { task.run(args, threads) }
             Ok(())
         });
-        answer.scratch = bytes;
-        Answer::Yes(answer)
+        bounded(answer, numbers)
     }
 }
 
@@ -123,26 +123,17 @@ impl Task {
                         let group = image % self.groups;
                         let from = self.x.offset as usize + image * self.channels * places;
                         // weight[c, row, tap] by x[c, place].
-                        gemm::gemm(
-                            rows * taps,
-                            places,
-                            self.channels,
-                            sums,
-                            1,
-                            places as isize,
-                            false,
-                            weight.offset(self.weight).add((group * self.channels * self.rows + row) * taps),
-                            (self.rows * taps) as isize,
-                            1,
-                            x.add(from),
-                            1,
-                            places as isize,
-                            0.0,
-                            1.0,
-                            false,
-                            false,
-                            false,
-                            gemm::Parallelism::None,
+                        product(
+                            [rows * taps, places, self.channels],
+                            (sums, places as isize),
+                            (
+                                weight
+                                    .offset(self.weight)
+                                    .add((group * self.channels * self.rows + row) * taps),
+                                1,
+                                (self.rows * taps) as isize,
+                            ),
+                            (x.add(from), places as isize, 1),
                         );
                         let to = out.add((image * self.rows + row) * columns);
                         let planes = std::slice::from_raw_parts_mut(to, rows * columns);

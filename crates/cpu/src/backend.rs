@@ -1,12 +1,13 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use oneir_runtime::{Backend, Bound, Event, KernelTable, Memory, RuntimeError, Stream, Work};
+use oneir_runtime::{Backend, Bound, Event, KernelTable, Launch, Memory, RuntimeError, Stream, Work};
 use oneir_tensor::Buffer;
 use smallvec::SmallVec;
 
 use crate::launch::{Args, CpuLaunch};
 use crate::memory::{CpuMemory, Pool, Shared};
-use crate::par::Threads;
+use crate::par::{Crew, Threads};
 use crate::simd::Level;
 
 /// Which kernels a back end has.
@@ -49,6 +50,13 @@ impl CpuBackend {
             pool: Arc::default(),
             threads: Threads::new(threads.max(1)),
         }
+    }
+
+    fn kernel<'a>(&self, launch: &'a Launch) -> Result<&'a CpuLaunch, RuntimeError> {
+        launch.prepared.launch.downcast_ref().ok_or_else(|| RuntimeError::WrongDevice {
+            expected: "cpu".into(),
+            found: launch.prepared.kernel.into(),
+        })
     }
 
     fn memory<'a>(&self, bound: &'a Bound) -> Result<&'a CpuMemory, RuntimeError> {
@@ -157,20 +165,15 @@ impl Backend for CpuBackend {
             Some(bound) => self.target(bound, 0)? as usize,
             None => 0,
         };
-        let run = |launch: &oneir_runtime::Launch| -> Result<(), RuntimeError> {
-            let Some(CpuLaunch(kernel)) = launch.prepared.launch.downcast_ref::<CpuLaunch>() else {
-                return Err(RuntimeError::WrongDevice {
-                    expected: "cpu".into(),
-                    found: launch.prepared.kernel.into(),
-                });
-            };
+        let run = |launch: &Launch| -> Result<(), RuntimeError> {
+            let CpuLaunch { run, shares } = self.kernel(launch)?;
             let reads: SmallVec<[*const u8; 8]> =
                 launch.reads.iter().map(|b| places[b.at()] as *const u8).collect();
             let writes: SmallVec<[*mut u8; 2]> =
                 launch.writes.iter().map(|b| places[b.at()] as *mut u8).collect();
-            let args =
-                Args { reads: &reads, writes: &writes, scratch: scratch as *mut u8, threads: &self.threads };
-            kernel(&args).map_err(|why| RuntimeError::Kernel {
+            let threads = &Crew::new(&self.threads, shares);
+            let args = Args { reads: &reads, writes: &writes, scratch: scratch as *mut u8, threads };
+            run(&args).map_err(|why| RuntimeError::Kernel {
                 device: "cpu".into(),
                 op: launch.symbol.into(),
                 why: Box::new(why),
@@ -178,12 +181,21 @@ impl Backend for CpuBackend {
         };
         if let Some(after) = work.after.as_mut() {
             for (at, launch) in work.launches.iter().enumerate() {
-                self.threads.install(|| run(launch))?;
+                run(launch)?;
                 after(at);
             }
             return Ok(Event::passed());
         }
-        self.threads.install(|| work.launches.iter().try_for_each(run))?;
+        // Small kernels are done where they are called: handing them to the pool
+        // takes longer. From the first one on that shares its work, the rest
+        // runs there.
+        for (at, launch) in work.launches.iter().enumerate() {
+            if self.kernel(launch)?.shares.load(Ordering::Relaxed) {
+                self.threads.install(|| work.launches[at..].iter().try_for_each(run))?;
+                break;
+            }
+            run(launch)?;
+        }
         Ok(Event::passed())
     }
 

@@ -1,8 +1,10 @@
+use std::sync::atomic::AtomicBool;
+
 use oneir_ir::primitive::EvalError;
 use oneir_runtime::Prepared;
 use smallvec::SmallVec;
 
-use crate::par::Threads;
+use crate::par::Crew;
 
 /// The buffers of one launch. Layouts were fixed when it was prepared.
 pub(crate) struct Args<'a> {
@@ -13,7 +15,7 @@ pub(crate) struct Args<'a> {
     /// Bytes as the kernel asked for.
     pub(crate) scratch: *mut u8,
     /// Who works.
-    pub(crate) threads: &'a Threads,
+    pub(crate) threads: &'a Crew<'a>,
 }
 
 impl Args<'_> {
@@ -35,7 +37,11 @@ impl Args<'_> {
 }
 
 /// A kernel with all decisions taken.
-pub(crate) struct CpuLaunch(pub(crate) Run);
+pub(crate) struct CpuLaunch {
+    pub(crate) run: Run,
+    /// Whether it was seen to share work among threads.
+    pub(crate) shares: AtomicBool,
+}
 
 type Run = Box<dyn Fn(&Args<'_>) -> Result<(), EvalError> + Send + Sync>;
 
@@ -44,7 +50,7 @@ pub(crate) fn prepared(
     kernel: &'static str,
     run: impl Fn(&Args<'_>) -> Result<(), EvalError> + Send + Sync + 'static,
 ) -> Prepared {
-    let launch = Box::new(CpuLaunch(Box::new(run)));
+    let launch = Box::new(CpuLaunch { run: Box::new(run), shares: AtomicBool::new(false) });
     Prepared { kernel, scratch: 0, in_place: SmallVec::new(), fallible: false, launch }
 }
 

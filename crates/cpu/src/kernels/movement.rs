@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::transpose::transpose;
 use crate::launch::{Args, Shared, prepared};
-use crate::par::Threads;
+use crate::par::Crew;
 
 pub(crate) fn rows() -> Vec<Box<dyn KernelRow>> {
     vec![Box::new(CopyView), Box::new(Join), Box::new(Update)]
@@ -66,7 +66,7 @@ impl CopyPlan {
     /// # Safety
     /// Both layouts stay inside what the pointers address, and the target is
     /// written by no one else.
-    pub(crate) unsafe fn run(&self, source: *const u8, target: *mut u8, threads: &Threads) {
+    pub(crate) unsafe fn run(&self, source: *const u8, target: *mut u8, threads: &Crew<'_>) {
         let count: usize = self.dims.iter().map(|d| d.0).product();
         let total = count * self.unit;
         if total == 0 {

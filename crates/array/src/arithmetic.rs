@@ -1,11 +1,15 @@
 //! Element-wise functions, with promotion and broadcasting.
 
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::ops::{
+    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul,
+    MulAssign, Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub, SubAssign,
+};
 
 use oneir_ir::{BinaryOp, Place, Primitive, UnaryOp, Value};
-use oneir_tensor::{DType, broadcast_shapes, promote};
+use oneir_tensor::{Complex32, DType, bf16, broadcast_shapes, f16, promote};
 
 use crate::create::{converted, presented};
+use crate::operand::{Operand, Side};
 use crate::{Array, Reason};
 
 /// Two values of one dtype and shape.
@@ -121,19 +125,63 @@ unary! {
     imag: Imag;
 }
 
+/// A function of two sides, in the dtype that `domain` makes of what both
+/// promote to.
+#[track_caller]
+fn binary(op: &'static str, f: BinaryOp, a: Side<'_>, b: Side<'_>, domain: fn(DType) -> DType) -> Array {
+    let record = |a: &Value, b: &Value, place| Ok(Value::record(Primitive::Binary(f), &[a, b], place)?);
+    match (a, b) {
+        (Side::Array(a), Side::Array(b)) => Array::build(op, [a, b], |[a, b], place| {
+            let dtype = domain(promote(a.spec().dtype, b.spec().dtype));
+            let (a, b) = matched(a, b, dtype, &place)?;
+            record(&a, &b, place)
+        }),
+        (Side::Array(array), Side::Number(number)) | (Side::Number(number), Side::Array(array)) => {
+            let swap = matches!(a, Side::Number(_));
+            Array::build(op, [array], |[x], place| {
+                let dtype = domain(number.dtype_beside(x.spec().dtype));
+                let x = converted(x, dtype, &place)?;
+                let number = presented(&number.constant(dtype)?, &x.spec().shape, &place)?;
+                if swap { record(&number, &x, place) } else { record(&x, &number, place) }
+            })
+        }
+        (Side::Number(_), Side::Number(_)) => {
+            let (a, b) = (a.array(op), b.array(op));
+            binary(op, f, Side::Array(&a), Side::Array(&b), domain)
+        }
+    }
+}
+
+/// Any dtype.
+fn as_it_is(dtype: DType) -> DType {
+    dtype
+}
+
 macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident: $op:ident $(($convert:ident))?;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $op:ident $(($domain:ident))?;)*) => {
         impl Array {
             $($(#[$doc])*
             #[track_caller]
             #[must_use]
-            pub fn $name(&self, other: &Array) -> Array {
-                Array::build(stringify!($name), [self, other], |[a, b], place| {
-                    let dtype = promote(a.spec().dtype, b.spec().dtype);
-                    $(let dtype = $convert(dtype);)?
-                    let (a, b) = matched(a, b, dtype, &place)?;
-                    Ok(Value::record(Primitive::Binary(BinaryOp::$op), &[&a, &b], place)?)
-                })
+            pub fn $name(&self, other: impl Operand) -> Array {
+                #[allow(unused_variables, reason = "some functions convert first")]
+                let domain: fn(DType) -> DType = as_it_is;
+                $(let domain: fn(DType) -> DType = $domain;)?
+                binary(stringify!($name), BinaryOp::$op, Side::Array(self), other.side(), domain)
+            })*
+        }
+
+        pub(crate) mod functions {
+            use super::*;
+
+            $(#[doc = concat!("[`Array::", stringify!($name), "`], where either side may be a number.")]
+            #[track_caller]
+            #[must_use]
+            pub fn $name(a: impl Operand, b: impl Operand) -> Array {
+                #[allow(unused_variables, reason = "some functions convert first")]
+                let domain: fn(DType) -> DType = as_it_is;
+                $(let domain: fn(DType) -> DType = $domain;)?
+                binary(stringify!($name), BinaryOp::$op, a.side(), b.side(), domain)
             })*
         }
     };
@@ -205,121 +253,76 @@ impl Array {
     }
 
     /// `a` where this condition holds, else `b`; all three broadcast.
+    ///
+    /// ```
+    /// # use oneir_cpu as _;
+    /// use oneir_array::Array;
+    /// let x = Array::from_slice(&[-1f32, 2.0], &[2]);
+    /// assert_eq!(x.greater(0).where_(&x, 0).to_vec::<f32>()?, [0.0, 2.0]);
+    /// # Ok::<(), oneir_array::ArrayError>(())
+    /// ```
     #[track_caller]
     #[must_use]
-    pub fn select(&self, a: &Array, b: &Array) -> Array {
-        Array::build("where", [self, a, b], |[condition, a, b], place| {
-            let dtype = promote(a.spec().dtype, b.spec().dtype);
+    pub fn where_(&self, a: impl Operand, b: impl Operand) -> Array {
+        let dtype = match (a.side(), b.side()) {
+            (Side::Array(a), Side::Array(b)) => promote(a.dtype(), b.dtype()),
+            (Side::Array(a), Side::Number(n)) | (Side::Number(n), Side::Array(a)) => {
+                n.dtype_beside(a.dtype())
+            }
+            (Side::Number(a), Side::Number(b)) => promote(a.dtype(), b.dtype()),
+        };
+        let (a, b) = (a.side().of("where", dtype), b.side().of("where", dtype));
+        Array::build("where", [self, &a, &b], |[condition, a, b], place| {
             let shape = broadcast_shapes(&a.spec().shape, &b.spec().shape)?;
             let shape = broadcast_shapes(&condition.spec().shape, &shape)?;
             let condition = presented(&converted(condition, DType::Bool, &place)?, &shape, &place)?;
-            let a = presented(&converted(a, dtype, &place)?, &shape, &place)?;
-            let b = presented(&converted(b, dtype, &place)?, &shape, &place)?;
+            let (a, b) = (presented(a, &shape, &place)?, presented(b, &shape, &place)?);
             Ok(Value::record(Primitive::Select, &[&condition, &a, &b], place)?)
         })
     }
-
-    /// A function of this array and a number that takes its dtype.
-    #[track_caller]
-    fn with_number(&self, op: &'static str, number: f64, swap: bool, f: BinaryOp) -> Array {
-        Array::build(op, [self], |[x], place| {
-            // A fraction beside integers makes floats of them.
-            let x = if number.fract() != 0.0 {
-                converted(x, inexact(x.spec().dtype), &place)?
-            } else {
-                x.clone()
-            };
-            let x = if f == BinaryOp::Divide { converted(&x, inexact(x.spec().dtype), &place)? } else { x };
-            let number = presented(&Array::number_like(&x, number)?, &x.spec().shape, &place)?;
-            let pair = if swap { [&number, &x] } else { [&x, &number] };
-            Ok(Value::record(Primitive::Binary(f), &pair, place)?)
-        })
-    }
 }
-
-mod sealed {
-    use super::Array;
-
-    /// What stands on the right of an operator.
-    pub enum Side<'a> {
-        Array(&'a Array),
-        Number(f64),
-    }
-
-    pub trait Right {
-        fn side(&self) -> Side<'_>;
-    }
-}
-
-use sealed::{Right, Side};
-
-/// The right side of an operator: an array, or a number that takes the dtype of
-/// the array on the left.
-pub trait Operand: Right {}
-
-impl<T: Right> Operand for T {}
-
-impl Right for &Array {
-    fn side(&self) -> Side<'_> {
-        Side::Array(self)
-    }
-}
-
-impl Right for Array {
-    fn side(&self) -> Side<'_> {
-        Side::Array(self)
-    }
-}
-
-macro_rules! numbers {
-    ($($t:ty)*) => {
-        $(impl Right for $t {
-            fn side(&self) -> Side<'_> {
-                Side::Number(f64::from(*self))
-            }
-        })*
-    };
-}
-
-numbers!(f64 f32 i32 u32 i16 u16 i8 u8);
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $call:ident $op:ident;)*) => {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $call:ident;)*) => {
         $(
             impl<R: Operand> $trait<R> for &Array {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, right: R) -> Array {
-                    match right.side() {
-                        Side::Array(other) => Array::$call(self, other),
-                        Side::Number(n) => self.with_number(stringify!($call), n, false, BinaryOp::$op),
-                    }
+                    functions::$call(self, right)
                 }
             }
             impl<R: Operand> $trait<R> for Array {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, right: R) -> Array {
-                    $trait::$method(&self, right)
+                    functions::$call(self, right)
                 }
             }
-            operators!(@left $trait $method $call $op f64 f32 i32);
+            impl<R: Operand> $assign<R> for Array {
+                #[track_caller]
+                fn $assign_method(&mut self, right: R) {
+                    *self = functions::$call(&*self, right);
+                }
+            }
+            operators!(@left $trait $method $call
+                bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 f16 bf16 Complex32);
         )*
     };
-    (@left $trait:ident $method:ident $call:ident $op:ident $($t:ty)*) => {
+    (@left $trait:ident $method:ident $call:ident $($t:ty)*) => {
         $(
             impl $trait<&Array> for $t {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, array: &Array) -> Array {
-                    array.with_number(stringify!($call), f64::from(self), true, BinaryOp::$op)
+                    functions::$call(self, array)
                 }
             }
             impl $trait<Array> for $t {
                 type Output = Array;
                 #[track_caller]
                 fn $method(self, array: Array) -> Array {
-                    $trait::$method(self, &array)
+                    functions::$call(self, array)
                 }
             }
         )*
@@ -327,10 +330,32 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add add Add;
-    Sub sub subtract Subtract;
-    Mul mul multiply Multiply;
-    Div div divide Divide;
+    Add add AddAssign add_assign add;
+    Sub sub SubAssign sub_assign subtract;
+    Mul mul MulAssign mul_assign multiply;
+    Div div DivAssign div_assign divide;
+    Rem rem RemAssign rem_assign remainder;
+    BitAnd bitand BitAndAssign bitand_assign bitwise_and;
+    BitOr bitor BitOrAssign bitor_assign bitwise_or;
+    BitXor bitxor BitXorAssign bitxor_assign bitwise_xor;
+    Shl shl ShlAssign shl_assign left_shift;
+    Shr shr ShrAssign shr_assign right_shift;
+}
+
+impl Not for &Array {
+    type Output = Array;
+    #[track_caller]
+    fn not(self) -> Array {
+        self.bitwise_invert()
+    }
+}
+
+impl Not for Array {
+    type Output = Array;
+    #[track_caller]
+    fn not(self) -> Array {
+        self.bitwise_invert()
+    }
 }
 
 impl Neg for &Array {

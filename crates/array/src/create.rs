@@ -62,17 +62,6 @@ impl Array {
     pub fn iota(shape: &[usize], axis: usize, dtype: DType) -> Array {
         Array::primitive("iota", Primitive::Iota { dtype, shape: shape.to_vec(), axis }, [])
     }
-
-    /// `number` of this array's dtype, which it must fit.
-    pub(crate) fn number_like(value: &Value, number: f64) -> Result<Value, Reason> {
-        let dtype = value.spec().dtype;
-        let held = Values::Float(vec![number]).convert(dtype);
-        let back = held.to_floats()[0];
-        if !dtype.is_inexact() && back != number {
-            return Err(Reason::Literal { value: number.to_string(), dtype });
-        }
-        Ok(Value::constant(HostTensor::from_values(dtype, &[], &held)?))
-    }
 }
 
 /// A value presented as `shape`; itself when it already has it.

@@ -4,7 +4,7 @@ use oneir_ir::{Primitive, Real};
 pub use oneir_ir::fast::{Activation, Mask};
 
 use crate::Array;
-use crate::reduction::axis_of;
+use crate::axes::axis_of;
 
 impl Array {
     /// e^x normalised to sum 1 along an axis, as one fused operation.

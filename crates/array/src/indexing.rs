@@ -4,35 +4,41 @@ use oneir_ir::{Primitive, Value};
 use oneir_tensor::DType;
 
 use crate::Array;
+use crate::axes::{Axes, axis_of, one_or_all};
 use crate::create::converted;
-use crate::reduction::axis_of;
 
 impl Array {
-    /// Index of the largest element along an axis (u32): the first of equal
-    /// ones; the first NaN wins.
+    /// Index of the largest element along an axis, or with `..` among all in row
+    /// order (u32): the first of equal ones; the first NaN wins.
     #[track_caller]
     #[must_use]
-    pub fn argmax(&self, axis: isize, keepdims: bool) -> Array {
+    pub fn argmax(&self, axis: impl Axes, keepdims: bool) -> Array {
         self.arg_extreme("argmax", ArgReduceOp::Max, axis, keepdims)
     }
 
-    /// Index of the smallest element along an axis (u32): the first of equal
-    /// ones; the first NaN wins.
+    /// Index of the smallest element along an axis, or with `..` among all in row
+    /// order (u32): the first of equal ones; the first NaN wins.
     #[track_caller]
     #[must_use]
-    pub fn argmin(&self, axis: isize, keepdims: bool) -> Array {
+    pub fn argmin(&self, axis: impl Axes, keepdims: bool) -> Array {
         self.arg_extreme("argmin", ArgReduceOp::Min, axis, keepdims)
     }
 
     #[track_caller]
-    fn arg_extreme(&self, name: &'static str, op: ArgReduceOp, axis: isize, keepdims: bool) -> Array {
+    fn arg_extreme(&self, name: &'static str, op: ArgReduceOp, axis: impl Axes, keepdims: bool) -> Array {
         Array::build(name, [self], |[x], place| {
-            let axis = axis_of(axis, x.spec().rank())?;
-            let found = Value::record(Primitive::ArgReduce { op, axis }, &[x], place.clone())?;
-            if keepdims {
-                return Ok(found);
-            }
-            Ok(Value::record(Primitive::Squeeze(vec![axis]), &[&found], place)?)
+            let rank = x.spec().rank();
+            let record = |p: Primitive, x: &Value| Value::record(p, &[x], place.clone());
+            let Some(axis) = one_or_all(axis, rank)? else {
+                let line = record(Primitive::Reshape(vec![x.spec().count()]), x)?;
+                let found = record(Primitive::ArgReduce { op, axis: 0 }, &line)?;
+                return Ok(record(
+                    Primitive::Reshape(if keepdims { vec![1; rank] } else { vec![] }),
+                    &found,
+                )?);
+            };
+            let found = record(Primitive::ArgReduce { op, axis }, x)?;
+            if keepdims { Ok(found) } else { Ok(record(Primitive::Squeeze(vec![axis]), &found)?) }
         })
     }
 

@@ -21,12 +21,15 @@
 
 mod arithmetic;
 mod array;
+mod axes;
 mod create;
 mod error;
 mod fast;
 mod function;
 mod indexing;
 mod movement;
+mod operand;
+pub mod ops;
 mod products;
 mod random;
 mod reduction;
@@ -34,8 +37,8 @@ mod sorting;
 mod spectral;
 mod windows;
 
-pub use arithmetic::Operand;
 pub use array::{Array, eval, eval_on};
+pub use axes::Axes;
 pub use error::{ArrayError, Failure, Reason};
 pub use fast::{Activation, Mask};
 pub use function::Traced;
@@ -44,6 +47,7 @@ pub use oneir_ir::Place;
 pub use oneir_ir::primitive::PadMode;
 pub use oneir_runtime::{Device, RuntimeError};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
+pub use operand::{Number, Operand};
 pub use sorting::ScanOp;
 pub use spectral::{FftOp, LinalgOp};
 pub use windows::{Convolution, WindowOp, Windows};

@@ -3,8 +3,8 @@
 use oneir_ir::{Primitive, Value};
 use oneir_tensor::{DType, promote};
 
+use crate::axes::{Axes, axes_of, axis_of, listed, named};
 use crate::create::{converted, presented};
-use crate::reduction::{axes_of, axis_of};
 use crate::{Array, Reason};
 
 impl Array {
@@ -45,23 +45,31 @@ impl Array {
         Array::build("broadcast_to", [self], |[x], place| presented(x, &shape.into(), &place))
     }
 
-    /// Axes reordered: result axis i is this array's axis `axes[i]`.
+    /// Axes reordered: result axis i is this array's axis `axes[i]`; with `..`
+    /// their order is reversed.
     #[track_caller]
     #[must_use]
-    pub fn transpose(&self, axes: &[isize]) -> Array {
+    pub fn transpose(&self, axes: impl Axes) -> Array {
         Array::build("transpose", [self], |[x], place| {
             let rank = x.spec().rank();
-            let axes = axes.iter().map(|&a| axis_of(a, rank)).collect::<Result<Vec<_>, _>>()?;
+            let axes = match named(axes) {
+                Some(axes) => listed(axes, rank)?,
+                None => (0..rank).rev().collect(),
+            };
             Ok(Value::record(Primitive::Transpose(axes), &[x], place)?)
         })
     }
 
-    /// Without the size-1 dimensions at `axes`.
+    /// Without the size-1 dimensions at `axes`; with `..` without any.
     #[track_caller]
     #[must_use]
-    pub fn squeeze(&self, axes: &[isize]) -> Array {
+    pub fn squeeze(&self, axes: impl Axes) -> Array {
         Array::build("squeeze", [self], |[x], place| {
-            let axes = axes_of(axes, x.spec().rank())?;
+            let shape = &x.spec().shape;
+            let axes = match named(axes) {
+                Some(axes) => axes_of(axes, shape.rank())?,
+                None => (0..shape.rank()).filter(|&axis| shape[axis] == 1).collect(),
+            };
             Ok(Value::record(Primitive::Squeeze(axes), &[x], place)?)
         })
     }
@@ -69,9 +77,12 @@ impl Array {
     /// With size-1 dimensions at the result's `axes`.
     #[track_caller]
     #[must_use]
-    pub fn expand_dims(&self, axes: &[isize]) -> Array {
+    pub fn expand_dims(&self, axes: impl Axes) -> Array {
         Array::build("expand_dims", [self], |[x], place| {
-            let axes = axes_of(axes, x.spec().rank() + axes.len())?;
+            let axes = named(axes)
+                .ok_or_else(|| Reason::Parameters("expand_dims needs the axes by number".into()))?;
+            let rank = x.spec().rank() + axes.len();
+            let axes = axes_of(axes, rank)?;
             Ok(Value::record(Primitive::ExpandDims(axes), &[x], place)?)
         })
     }
@@ -151,7 +162,7 @@ impl Array {
     /// The items of each of `axes` in reverse order.
     #[track_caller]
     #[must_use]
-    pub fn flip(&self, axes: &[isize]) -> Array {
+    pub fn flip(&self, axes: impl Axes) -> Array {
         Array::build("flip", [self], |[x], place| {
             let shape = &x.spec().shape;
             let (mut start, mut step) = (vec![0; shape.rank()], vec![1; shape.rank()]);
@@ -167,7 +178,7 @@ impl Array {
     #[track_caller]
     #[must_use]
     pub fn stack(arrays: &[Array], axis: isize) -> Array {
-        let wide: Vec<Array> = arrays.iter().map(|a| a.expand_dims(&[axis])).collect();
+        let wide: Vec<Array> = arrays.iter().map(|a| a.expand_dims([axis])).collect();
         Array::concatenate(&wide, axis)
     }
 

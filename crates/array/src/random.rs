@@ -30,7 +30,7 @@ impl Array {
     #[track_caller]
     pub fn random_uniform(key: &Array, shape: &[usize]) -> Array {
         // The 24 bits that an f32 holds exactly.
-        let bits = Array::random_bits(key, shape).right_shift(&Array::full(&[], 8.0, DType::U32));
+        let bits = Array::random_bits(key, shape).right_shift(Array::full(&[], 8.0, DType::U32));
         bits.astype(DType::F32) * (1.0 / f64::from(1 << 24))
     }
 

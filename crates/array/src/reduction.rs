@@ -1,24 +1,10 @@
 use oneir_ir::{Primitive, ReduceOp, Value};
 use oneir_tensor::DType;
 
+use crate::axes::{Axes, axes_of};
 use crate::create::{converted, presented};
+use crate::operand::Number;
 use crate::{Array, Reason};
-
-/// Axes counted from the front, sorted and unique.
-pub(crate) fn axes_of(axes: &[isize], rank: usize) -> Result<Vec<usize>, Reason> {
-    let mut out = axes.iter().map(|&axis| axis_of(axis, rank)).collect::<Result<Vec<_>, _>>()?;
-    out.sort_unstable();
-    match out.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Reason::RepeatedAxis { axis: pair[0] }),
-        None => Ok(out),
-    }
-}
-
-/// An axis counted from the front.
-pub(crate) fn axis_of(axis: isize, rank: usize) -> Result<usize, Reason> {
-    let found = if axis < 0 { axis + rank as isize } else { axis };
-    usize::try_from(found).ok().filter(|&a| a < rank).ok_or(Reason::Axis { axis, rank })
-}
 
 fn reduced(
     x: &Value,
@@ -43,7 +29,7 @@ macro_rules! reductions {
             /// with size 1.
             #[track_caller]
             #[must_use]
-            pub fn $name(&self, axes: &[isize], keepdims: bool) -> Array {
+            pub fn $name(&self, axes: impl Axes, keepdims: bool) -> Array {
                 Array::build(stringify!($name), [self], |[x], place| {
                     let axes = axes_of(axes, x.spec().rank())?;
                     reduced(x, ReduceOp::$op, &axes, keepdims, place)
@@ -72,7 +58,7 @@ impl Array {
     /// Mean over axes; integers convert to f32, halves accumulate in f32.
     #[track_caller]
     #[must_use]
-    pub fn mean(&self, axes: &[isize], keepdims: bool) -> Array {
+    pub fn mean(&self, axes: impl Axes, keepdims: bool) -> Array {
         Array::build("mean", [self], |[x], place| {
             let axes = axes_of(axes, x.spec().rank())?;
             let dtype = x.spec().dtype;
@@ -80,7 +66,11 @@ impl Array {
             let wide = converted(x, result.accumulator(), &place)?;
             let count: usize = axes.iter().map(|&a| x.spec().shape[a]).product();
             let sum = reduced(&wide, ReduceOp::Sum, &axes, keepdims, place.clone())?;
-            let count = presented(&Array::number_like(&sum, count as f64)?, &sum.spec().shape, &place)?;
+            let count = presented(
+                &Number::Float(count as f64).constant(sum.spec().dtype)?,
+                &sum.spec().shape,
+                &place,
+            )?;
             let mean =
                 Value::record(Primitive::Binary(oneir_ir::BinaryOp::Divide), &[&sum, &count], place.clone())?;
             converted(&mean, result, &place)

@@ -4,7 +4,7 @@ use oneir_ir::Primitive;
 pub use oneir_ir::primitive::ScanOp;
 
 use crate::Array;
-use crate::reduction::axis_of;
+use crate::axes::axis_of;
 
 impl Array {
     /// Each line along an axis in ascending order, NaN last.

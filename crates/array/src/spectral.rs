@@ -4,7 +4,7 @@
 pub use oneir_ir::primitive::{FftOp, LinalgOp};
 use oneir_ir::{Primitive, Value};
 
-use crate::reduction::axis_of;
+use crate::axes::axis_of;
 use crate::{Array, Reason};
 
 impl Array {

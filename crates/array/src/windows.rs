@@ -36,7 +36,7 @@ impl Array {
     /// Convolution of `[N, C, …]` with kernels `[O, C / groups, …]`.
     #[track_caller]
     #[must_use]
-    pub fn convolve(&self, kernels: &Array, geometry: &Convolution) -> Array {
+    pub fn convolution(&self, kernels: &Array, geometry: &Convolution) -> Array {
         let spatial = geometry.strides.len();
         let primitive = Primitive::Convolution {
             strides: geometry.strides.clone(),
@@ -47,7 +47,7 @@ impl Array {
             groups: geometry.groups,
             flip: false,
         };
-        Array::primitive("convolve", primitive, [self, kernels])
+        Array::primitive("convolution", primitive, [self, kernels])
     }
 
     /// `[N, C, …]` spread over the result that, convolved with the same kernels
@@ -55,7 +55,7 @@ impl Array {
     /// off; `more` places are added after each dimension.
     #[track_caller]
     #[must_use]
-    pub fn convolve_transposed(&self, kernels: &Array, geometry: &Convolution, more: &[usize]) -> Array {
+    pub fn transposed_convolution(&self, kernels: &Array, geometry: &Convolution, more: &[usize]) -> Array {
         let primitive = Primitive::TransposedConvolution {
             strides: geometry.strides.clone(),
             low: geometry.padding.iter().map(|p| p.0).collect(),
@@ -64,7 +64,7 @@ impl Array {
             output_padding: more.to_vec(),
             groups: geometry.groups,
         };
-        Array::primitive("convolve_transposed", primitive, [self, kernels])
+        Array::primitive("transposed_convolution", primitive, [self, kernels])
     }
 
     /// The reduction of each window over all dimensions. Padding counts as no

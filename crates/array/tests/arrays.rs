@@ -23,24 +23,24 @@ fn operators_promote_and_broadcast() {
     assert_eq!((Array::from_slice(&[1i64], &[1]) + 1).dtype(), DType::I64);
     assert_eq!((Array::from_slice(&[1i64], &[1]) / 2).dtype(), DType::F32);
     assert_eq!(floats(&(1.0f32 - f(&[0.25], &[1]))), [0.75]);
-    let mixed = Array::from_slice(&[1u64], &[1]).add(&Array::from_slice(&[1i8], &[1]));
+    let mixed = Array::from_slice(&[1u64], &[1]).add(Array::from_slice(&[1i8], &[1]));
     assert_eq!(mixed.dtype(), DType::F32);
 }
 
 #[test]
 fn reductions_and_shapes() {
     let x = f(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]);
-    assert_eq!(floats(&x.sum(&[-1], false)), [6.0, 15.0]);
-    assert_eq!(x.mean(&[0, 1], true).shape().to_vec(), [1, 1]);
-    assert_eq!(x.mean(&[0, 1], false).item::<f32>().unwrap(), 3.5);
-    assert_eq!(floats(&x.transpose(&[1, 0])), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    assert_eq!(floats(&x.sum([-1], false)), [6.0, 15.0]);
+    assert_eq!(x.mean([0, 1], true).shape().to_vec(), [1, 1]);
+    assert_eq!(x.mean([0, 1], false).item::<f32>().unwrap(), 3.5);
+    assert_eq!(floats(&x.transpose([1, 0])), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     assert_eq!(x.reshape(&[3, -1]).shape().to_vec(), [3, 2]);
     assert_eq!(x.argmax(-1, false).to_vec::<u32>().unwrap(), [2, 2]);
     let picked = x.take(&Array::from_slice(&[2i64, -3], &[2]), 1);
     assert_eq!(floats(&picked), [3.0, 1.0, 6.0, 4.0]);
     let joined = Array::concatenate(&[x.clone(), x.narrow(1, 0, 0), x.narrow(1, 1, 1)], 1);
     assert_eq!(floats(&joined), [1.0, 2.0, 3.0, 2.0, 4.0, 5.0, 6.0, 5.0]);
-    assert_eq!(Array::from_slice::<f32>(&[], &[0, 3]).sum(&[0], false).to_vec::<f32>().unwrap(), [0.0; 3]);
+    assert_eq!(Array::from_slice::<f32>(&[], &[0, 3]).sum([0], false).to_vec::<f32>().unwrap(), [0.0; 3]);
     let soft = f(&[0.0, 0.0], &[1, 2]).softmax(-1);
     assert_eq!(floats(&soft), [0.5, 0.5]);
 }
@@ -81,9 +81,9 @@ fn a_failed_call_remembers_itself() {
 fn bad_calls_are_refused_by_name() {
     let x = f(&[1.0, 2.0], &[2]);
     let told = |a: Array| a.check().unwrap_err().to_string();
-    assert!(told(x.sum(&[1], false)).contains("axis 1 is out of range for 1 dimensions"));
-    assert!(told(f(&[1.0; 4], &[2, 2]).sum(&[0, -2], false)).contains("axis 0 is named twice"));
-    assert!(told(x.add(&f(&[0.0; 3], &[3]))).contains("shapes [2] and [3] do not broadcast together"));
+    assert!(told(x.sum([1], false)).contains("axis 1 is out of range for 1 dimensions"));
+    assert!(told(f(&[1.0; 4], &[2, 2]).sum([0, -2], false)).contains("axis 0 is named twice"));
+    assert!(told(x.add(f(&[0.0; 3], &[3]))).contains("shapes [2] and [3] do not broadcast together"));
     assert!(
         told(Array::from_slice(&[1i32], &[1]).erf().bitwise_and(&x))
             .contains("bitwise_and is not defined for f32")

@@ -20,7 +20,7 @@ fn a_definition_reads_through_the_view_that_its_operand_is() {
 #[test]
 fn a_definition_reads_a_slice_of_a_transpose() {
     let x = Array::arange(24, DType::F32).reshape(&[4, 6]);
-    let seen = x.transpose(&[1, 0]).narrow(0, 1, 2);
+    let seen = x.transpose([1, 0]).narrow(0, 1, 2);
     let out = seen.softmax(-1).to_vec::<f32>().unwrap();
     let sums: Vec<f32> = out.chunks(4).map(|row| row.iter().sum()).collect();
     assert!(sums.iter().all(|s| (s - 1.0).abs() < 1e-6), "{sums:?}");
@@ -29,8 +29,8 @@ fn a_definition_reads_a_slice_of_a_transpose() {
 
 #[test]
 fn a_quotient_of_sums_without_dimensions_is_no_softmax() {
-    let count = |n| Array::add(&Array::arange(n, DType::F32), &Array::scalar(1f32));
-    let (x, y) = (count(4).sum(&[0], false), count(3).sum(&[0], false));
+    let count = |n| Array::add(&Array::arange(n, DType::F32), Array::scalar(1f32));
+    let (x, y) = (count(4).sum([0], false), count(3).sum([0], false));
     assert_eq!(x.divide(&y).item::<f32>().unwrap(), 10.0 / 6.0);
 }
 
@@ -49,7 +49,7 @@ fn an_output_that_is_nothing_but_a_view_of_a_view_is_computed() {
     let x = Array::arange(6, DType::F32).reshape(&[2, 3]);
     let device = oneir_runtime::Runtime::global().default_device().unwrap();
     let argument = Traced::argument(Spec::new(DType::F32, [2, 3]));
-    let turned = argument.square().transpose(&[1, 0]).expand_dims(&[]);
+    let turned = argument.square().transpose([1, 0]).expand_dims([0isize; 0]);
     let traced = Traced::new(&[argument], &[turned]).unwrap();
     let out = traced.call(&device, &[x]).unwrap().remove(0);
     assert_eq!(out.to_vec::<f32>().unwrap(), [0.0, 9.0, 1.0, 16.0, 4.0, 25.0]);

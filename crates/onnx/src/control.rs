@@ -642,7 +642,7 @@ fn check_arity(
 
 /// One item along an axis, which goes.
 fn item(array: &Array, axis: usize, at: usize) -> Array {
-    array.narrow(axis as isize, at, 1).squeeze(&[axis as isize])
+    array.narrow(axis as isize, at, 1).squeeze([axis as isize])
 }
 
 /// Items joined along a new axis; `declared` says what there would be where

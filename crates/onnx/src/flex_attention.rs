@@ -42,11 +42,11 @@ fn parts(call: &Call<'_>) -> Result<Parts, OnnxError> {
     // Each key head is for several query heads beside each other.
     let each = heads / groups;
     let shared = |x: &Array, last: usize| {
-        let whole = x.astype(precision).expand_dims(&[2]).broadcast_to(&[batch, groups, each, keys, last]);
+        let whole = x.astype(precision).expand_dims([2]).broadcast_to(&[batch, groups, each, keys, last]);
         whole.reshape(&[batch, heads, keys, last].map(|n| n as isize))
     };
     let rows = [batch, groups, each * queries, size].map(|n| n as isize);
-    let product = q.astype(precision).reshape(&rows).matmul(&k.astype(precision).transpose(&[0, 1, 3, 2]));
+    let product = q.astype(precision).reshape(&rows).matmul(&k.astype(precision).transpose([0, 1, 3, 2]));
     let scores: Array = product.reshape(&[batch, heads, queries, keys].map(|n| n as isize)) * scale;
     let values = shared(&v, width);
     call.checked(&scores)?;

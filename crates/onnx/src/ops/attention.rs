@@ -20,7 +20,7 @@ fn by_heads(call: &Call<'_>, i: usize, count: &str) -> Result<Array, OnnxError> 
                 call.fails(format!("{count} must divide the {width} elements of input {i}"))
             })?;
             let split = [batch, steps, heads, width / heads].map(|n| n as isize);
-            Ok(x.reshape(&split).transpose(&[0, 2, 1, 3]))
+            Ok(x.reshape(&split).transpose([0, 2, 1, 3]))
         }
         _ => Err(call.fails(format!("input {i} must have 3 or 4 dimensions"))),
     }
@@ -56,8 +56,8 @@ impl Sight {
         let number = |v: i64| Array::full(&[], v as f64, DType::I64);
         let key = Array::arange(keys, DType::I64);
         let most = if self.causal { Some(0) } else { self.right };
-        let above = most.map(|most| key.less_equal(&place.add(&number(most))));
-        let below = self.left.map(|left| key.greater_equal(&place.subtract(&number(left))));
+        let above = most.map(|most| key.less_equal(place.add(number(most))));
+        let below = self.left.map(|left| key.greater_equal(place.subtract(number(left))));
         match (above, below) {
             (Some(above), Some(below)) => Some(above.logical_and(&below)),
             (above, below) => above.or(below),
@@ -75,7 +75,7 @@ fn bias(
     [queries, keys]: [usize; 2],
 ) -> Result<Option<Array>, OnnxError> {
     let number = |v: f64| Array::full(&[], v, dtype);
-    let seen = |holds: &Array| holds.select(&number(0.0), &number(f64::NEG_INFINITY));
+    let seen = |holds: &Array| holds.where_(number(0.0), number(f64::NEG_INFINITY));
     let mut parts = Vec::new();
     if let Some(mask) = call.optional(3)? {
         let flags = mask.dtype() == DType::Bool;
@@ -93,7 +93,7 @@ fn bias(
         // Keys before the queries: those of the past, or all but the last ones
         // of a cache that the model keeps.
         let before = match &lengths {
-            Some(lengths) if !call.has(4) => lengths.subtract(&count(queries)),
+            Some(lengths) if !call.has(4) => lengths.subtract(count(queries)),
             _ => count(past),
         };
         let place = Array::arange(queries, DType::I64).reshape(&[-1, 1]).add(&before);
@@ -145,7 +145,7 @@ fn attention(call: &Call<'_>) -> Results {
         // Query heads that share a key head become further rows of it.
         let rows = [batch, groups, heads / groups * queries, size].map(|n| n as isize);
         let by_head = [batch, heads, queries, keys].map(|n| n as isize);
-        let turned = k.astype(wide).transpose(&[0, 1, 3, 2]);
+        let turned = k.astype(wide).transpose([0, 1, 3, 2]);
         let raw: Array = q.astype(wide).reshape(&rows).matmul(&turned).reshape(&by_head) * scale;
         let capped = if softcap > 0.0 {
             let inner: Array = &raw / softcap;
@@ -164,8 +164,8 @@ fn attention(call: &Call<'_>) -> Results {
         let weights = match bias.filter(|_| keys > 0) {
             Some(bias) => {
                 let end = |v: f64| Array::full(&[], v, wide);
-                let blind = bias.max(&[-1], true).equal(&end(f64::NEG_INFINITY));
-                blind.select(&end(0.0), &weights)
+                let blind = bias.max([-1], true).equal(end(f64::NEG_INFINITY));
+                blind.where_(end(0.0), &weights)
             }
             None => weights,
         };
@@ -182,11 +182,8 @@ fn attention(call: &Call<'_>) -> Results {
         };
         (out, Some(shown.astype(dtype)))
     };
-    let out = if flat {
-        out.transpose(&[0, 2, 1, 3]).reshape(&[batch as isize, queries as isize, -1])
-    } else {
-        out
-    };
+    let out =
+        if flat { out.transpose([0, 2, 1, 3]).reshape(&[batch as isize, queries as isize, -1]) } else { out };
     call.checked(&out)?;
     let results = [Some(out), Some(k), Some(v), scores];
     Ok(results.into_iter().flatten().map(Into::into).collect())
@@ -198,7 +195,7 @@ fn rotary_embedding(call: &Call<'_>) -> Results {
     let shape: Vec<isize> = x.shape().iter().map(|&n| n as isize).collect();
     // As [batch, step, head, element].
     let heads = match shape[..] {
-        [_, _, _, _] => x.transpose(&[0, 2, 1, 3]),
+        [_, _, _, _] => x.transpose([0, 2, 1, 3]),
         [batch, steps, width] => {
             let heads = call.attributes().int("num_heads")? as isize;
             if heads <= 0 || width % heads != 0 {
@@ -226,7 +223,7 @@ fn rotary_embedding(call: &Call<'_>) -> Results {
         if cache.ndim() != 3 || cache.shape().cols() != half {
             return Err(call.fails(format!("input {i} must hold {half} angles for every step")));
         }
-        Ok(cache.expand_dims(&[2]))
+        Ok(cache.expand_dims([2]))
     };
     let (cos, sin) = (table(1)?, table(2)?);
     let rotated = heads.narrow(-1, 0, turned);
@@ -234,13 +231,13 @@ fn rotary_embedding(call: &Call<'_>) -> Results {
     let full: Vec<isize> = rotated.shape().iter().map(|&n| n as isize).collect();
     let (a, b) = if interleaved {
         let pairs = rotated.reshape(&[full[0], full[1], full[2], half as isize, 2]);
-        let part = |k: usize| pairs.narrow(-1, k, 1).squeeze(&[-1]);
+        let part = |k: usize| pairs.narrow(-1, k, 1).squeeze([-1]);
         (part(0), part(1))
     } else {
         (rotated.narrow(-1, 0, half), rotated.narrow(-1, half, half))
     };
-    let real = cos.multiply(&a).subtract(&sin.multiply(&b));
-    let imaginary = sin.multiply(&a).add(&cos.multiply(&b));
+    let real = cos.multiply(&a).subtract(sin.multiply(&b));
+    let imaginary = sin.multiply(&a).add(cos.multiply(&b));
     let out = if interleaved {
         Array::stack(&[real, imaginary], -1).reshape(&full)
     } else {
@@ -251,5 +248,5 @@ fn rotary_embedding(call: &Call<'_>) -> Results {
     } else {
         out
     };
-    call.one(if shape.len() == 4 { out.transpose(&[0, 2, 1, 3]) } else { out.reshape(&shape) })
+    call.one(if shape.len() == 4 { out.transpose([0, 2, 1, 3]) } else { out.reshape(&shape) })
 }

@@ -91,16 +91,16 @@ fn unsaturated(x: &Array, to: DType) -> Array {
     let past = |bound: f64| Array::full(&[], bound, DType::F32);
     // The halfway point to the next number up rounds to even: down for E4M3FN.
     let over = match to {
-        DType::F8E4M3FN => size.greater(&past(464.0)),
-        DType::F8E4M3FNUZ => size.greater_equal(&past(248.0)),
-        _ => size.greater_equal(&past(61440.0)),
+        DType::F8E4M3FN => size.greater(past(464.0)),
+        DType::F8E4M3FNUZ => size.greater_equal(past(248.0)),
+        _ => size.greater_equal(past(61440.0)),
     };
     if to == DType::F8E5M2 {
         let code = |v: f64| Array::full(&[], v, DType::U8);
-        let infinite = wide.less(&past(0.0)).select(&code(252.0), &code(124.0));
-        return over.select(&infinite, &wide.astype(to).view(DType::U8)).view(to);
+        let infinite = wide.less(past(0.0)).where_(code(252.0), code(124.0));
+        return over.where_(&infinite, wide.astype(to).view(DType::U8)).view(to);
     }
-    over.select(&past(f64::NAN), &wide).astype(to)
+    over.where_(past(f64::NAN), &wide).astype(to)
 }
 
 /// The exponent alone of each element, as E8M0 holds it.
@@ -108,27 +108,27 @@ fn power_of_two(x: &Array, mode: &str, saturate: bool) -> Option<Array> {
     let number = |v: f64| Array::full(&[], v, DType::U32);
     let wide = x.astype(DType::F32).abs();
     let bits = wide.view(DType::U32);
-    let exponent = bits.right_shift(&number(23.0));
-    let fraction = bits.bitwise_and(&number(f64::from(0x007F_FFFF)));
+    let exponent = bits.right_shift(number(23.0));
+    let fraction = bits.bitwise_and(number(f64::from(0x007F_FFFF)));
     // Code 0 is 2^-127, which f32 holds below its normal numbers.
-    let tiny = exponent.equal(&number(0.0));
+    let tiny = exponent.equal(number(0.0));
     let least = number(f64::from(0x0040_0000));
     let up = match mode {
-        "up" => tiny.select(&fraction.greater(&least), &fraction.greater(&number(0.0))),
+        "up" => tiny.where_(fraction.greater(&least), fraction.greater(number(0.0))),
         "nearest" => {
             let normal = fraction.greater_equal(&least);
-            tiny.select(&fraction.greater(&number(f64::from(0x0060_0000))), &normal)
+            tiny.where_(fraction.greater(number(f64::from(0x0060_0000))), &normal)
         }
         "down" => Array::zeros(&[], DType::Bool),
         _ => return None,
     };
-    let code = exponent.add(&up.astype(DType::U32));
+    let code = exponent.add(up.astype(DType::U32));
     let code = if saturate {
-        code.minimum(&number(254.0))
+        code.minimum(number(254.0))
     } else {
-        wide.equal(&Array::full(&[], 0.0, DType::F32)).select(&number(255.0), &code.minimum(&number(255.0)))
+        wide.equal(Array::full(&[], 0.0, DType::F32)).where_(number(255.0), code.minimum(number(255.0)))
     };
-    let code = wide.isnan().select(&number(255.0), &code);
+    let code = wide.isnan().where_(number(255.0), &code);
     Some(code.astype(DType::U8).view(DType::F8E8M0))
 }
 
@@ -204,10 +204,10 @@ fn dropout(call: &Call<'_>) -> Results {
     }
     let x = call.array(0)?;
     let kept =
-        Array::random_uniform(&key(call)?, &x.shape()).greater_equal(&Array::full(&[], ratio, DType::F32));
+        Array::random_uniform(&key(call)?, &x.shape()).greater_equal(Array::full(&[], ratio, DType::F32));
     let scale = if ratio < 1.0 { 1.0 / (1.0 - ratio) } else { 0.0 };
     let zero = Array::full(&[], 0.0, x.dtype());
-    let out = kept.select(&(&x * scale), &zero);
+    let out = kept.where_(&(&x * scale), &zero);
     call.checked(&out)?;
     Ok(if masked { vec![out.into(), kept.astype(mask_dtype).into()] } else { vec![out.into()] })
 }

@@ -109,5 +109,5 @@ fn eye_like(call: &Call<'_>) -> Results {
     };
     let k = call.attributes().int_or("k", 0)? as f64;
     let row = Array::iota(&[rows, cols], 0, DType::I64) + Array::full(&[], k, DType::I64);
-    call.one(row.equal(&Array::iota(&[rows, cols], 1, DType::I64)).astype(dtype))
+    call.one(row.equal(Array::iota(&[rows, cols], 1, DType::I64)).astype(dtype))
 }

@@ -49,7 +49,7 @@ impl Factor {
             let diagonal = self.array.gather(&[index.clone(), index], &[i, j], &slice);
             let rest: Vec<char> =
                 (0..self.labels.len()).filter(|&k| k != i && k != j).map(|k| self.labels[k]).collect();
-            self.array = diagonal.squeeze(&[i as isize + 1, j as isize + 1]);
+            self.array = diagonal.squeeze([i as isize + 1, j as isize + 1]);
             self.labels = std::iter::once(self.labels[i]).chain(rest).collect();
         }
         self

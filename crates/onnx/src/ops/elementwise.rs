@@ -68,15 +68,15 @@ pub(super) const ROWS: &[Row] = &[
     row!(BitwiseOr [18] => binary!(bitwise_or)),
     row!(BitwiseXor [18] => binary!(bitwise_xor)),
     row!(BitShift [11, 28] => bit_shift),
-    row!(Max [1, 6, 8, 12, 13] => |call| fold(call, Array::maximum)),
-    row!(Min [1, 6, 8, 12, 13] => |call| fold(call, Array::minimum)),
-    row!(Sum [1, 6, 8, 13] => |call| fold(call, Array::add)),
+    row!(Max [1, 6, 8, 12, 13] => |call| fold(call, |a, b| a.maximum(b))),
+    row!(Min [1, 6, 8, 12, 13] => |call| fold(call, |a, b| a.minimum(b))),
+    row!(Sum [1, 6, 8, 13] => |call| fold(call, |a, b| a.add(b))),
     row!(Mean [1, 6, 8, 13] => mean),
-    row!(moves Where [9, 16] => |call| call.one(call.array(0)?.select(&call.array(1)?, &call.array(2)?))),
+    row!(moves Where [9, 16] => |call| call.one(call.array(0)?.where_(&call.array(1)?, &call.array(2)?))),
     row!(Clip [1, 6, 11, 12, 13] => clip),
     row!(Relu [1, 6, 13, 14] => |call| {
         let x = call.array(0)?;
-        call.one(x.maximum(&Array::full(&[], 0.0, x.dtype())))
+        call.one(x.maximum(Array::full(&[], 0.0, x.dtype())))
     }),
     row!(LeakyRelu [1, 6, 16] => leaky_relu),
     row!(PRelu [1, 6, 7, 9, 16] => prelu),
@@ -91,7 +91,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row!(Softplus [1, 22] => |call| {
         let x = call.array(0)?;
-        call.one(x.logaddexp(&Array::full(&[], 0.0, x.dtype())))
+        call.one(x.logaddexp(Array::full(&[], 0.0, x.dtype())))
     }),
     row!(Softsign [1, 22] => |call| {
         let x = call.array(0)?;
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row!(Mish [18, 22] => |call| {
         let x = call.array(0)?;
-        let soft = x.logaddexp(&Array::full(&[], 0.0, x.dtype()));
+        let soft = x.logaddexp(Array::full(&[], 0.0, x.dtype()));
         call.one(&x * soft.tanh())
     }),
     row!(Gelu [20] => gelu),
@@ -143,9 +143,9 @@ fn pow(call: &Call<'_>) -> Results {
     // The result has the base's type; a fractional exponent of an integer base
     // needs floats on the way.
     if dtype.is_integer() && b.dtype().is_float() {
-        return call.one(a.astype(DType::F64).power(&b.astype(DType::F64)).astype(dtype));
+        return call.one(a.astype(DType::F64).power(b.astype(DType::F64)).astype(dtype));
     }
-    call.one(a.power(&b.astype(dtype)))
+    call.one(a.power(b.astype(dtype)))
 }
 
 fn modulo(call: &Call<'_>) -> Results {
@@ -156,8 +156,8 @@ fn modulo(call: &Call<'_>) -> Results {
             // A zero has the divisor's sign.
             let number = |v: f64| Array::full(&[], v, a.dtype());
             let rest = a.remainder(&b);
-            let zero = b.less(&number(0.0)).select(&number(-0.0), &number(0.0));
-            call.one(rest.equal(&number(0.0)).select(&zero, &rest))
+            let zero = b.less(number(0.0)).where_(number(-0.0), number(0.0));
+            call.one(rest.equal(number(0.0)).where_(&zero, &rest))
         }
         0 => call.one(a.remainder(&b)),
         _ => call.one(a.fmod(&b)),
@@ -194,7 +194,7 @@ fn fold(call: &Call<'_>, f: impl Fn(&Array, &Array) -> Array) -> Results {
 }
 
 fn mean(call: &Call<'_>) -> Results {
-    let sum = fold(call, Array::add)?;
+    let sum = fold(call, |a, b| a.add(b))?;
     let count = call.inputs.len() as f64;
     match sum.first().and_then(crate::Term::array) {
         Some(sum) => call.one(sum / count),
@@ -225,7 +225,7 @@ fn clip(call: &Call<'_>) -> Results {
 
 /// `x` where it is at least 0, else `other`.
 fn positive_or(x: &Array, other: &Array) -> Array {
-    x.greater_equal(&Array::full(&[], 0.0, x.dtype())).select(x, other)
+    x.greater_equal(Array::full(&[], 0.0, x.dtype())).where_(x, other)
 }
 
 fn leaky_relu(call: &Call<'_>) -> Results {
@@ -270,13 +270,13 @@ fn thresholded_relu(call: &Call<'_>) -> Results {
     let x = call.array(0)?;
     let alpha = call.attributes().float_or("alpha", 1.0)?;
     let zero = Array::full(&[], 0.0, x.dtype());
-    call.one(x.greater(&Array::full(&[], f64::from(alpha), x.dtype())).select(&x, &zero))
+    call.one(x.greater(Array::full(&[], f64::from(alpha), x.dtype())).where_(&x, &zero))
 }
 
 /// max(0, min(1, alpha · x + beta)).
 fn hard(x: &Array, alpha: f64, beta: f64) -> Array {
     let line = x * alpha + beta;
-    line.maximum(&Array::full(&[], 0.0, x.dtype())).minimum(&Array::full(&[], 1.0, x.dtype()))
+    line.maximum(Array::full(&[], 0.0, x.dtype())).minimum(Array::full(&[], 1.0, x.dtype()))
 }
 
 fn hard_sigmoid(call: &Call<'_>) -> Results {
@@ -307,8 +307,8 @@ fn is_inf(call: &Call<'_>) -> Results {
     let found = x.isinf();
     call.one(match (sign("detect_negative")?, sign("detect_positive")?) {
         (true, true) => found,
-        (false, true) => found.logical_and(&x.greater(&zero)),
-        (true, false) => found.logical_and(&x.less(&zero)),
+        (false, true) => found.logical_and(x.greater(&zero)),
+        (true, false) => found.logical_and(x.less(&zero)),
         (false, false) => Array::zeros(&x.shape(), DType::Bool),
     })
 }
@@ -319,6 +319,6 @@ fn shrink(call: &Call<'_>) -> Results {
     let bias = f64::from(call.attributes().float_or("bias", 0.0)?);
     let dtype = x.dtype();
     let at = |v: f64| Array::full(&[], v, if dtype.is_float() { dtype } else { DType::F32 });
-    let low = x.less(&at(-lambda)).select(&x.add(&at(bias)), &at(0.0));
-    call.one(x.greater(&at(lambda)).select(&x.subtract(&at(bias)), &low).astype(dtype))
+    let low = x.less(at(-lambda)).where_(x.add(at(bias)), at(0.0));
+    call.one(x.greater(at(lambda)).where_(x.subtract(at(bias)), &low).astype(dtype))
 }

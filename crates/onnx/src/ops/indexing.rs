@@ -67,7 +67,7 @@ fn columns(call: &Call<'_>, indices: &Array) -> Result<Vec<Array>, OnnxError> {
         return Err(call.fails("the indices must have at least 1 dimension"));
     };
     let last = last as isize;
-    Ok((0..indices.shape().cols()).map(|k| indices.narrow(last, k, 1).squeeze(&[last])).collect())
+    Ok((0..indices.shape().cols()).map(|k| indices.narrow(last, k, 1).squeeze([last])).collect())
 }
 
 fn gather_nd(call: &Call<'_>) -> Results {
@@ -148,7 +148,7 @@ fn tensor_scatter(call: &Call<'_>) -> Results {
     }
     match call.attributes().string_or("mode", "linear")? {
         "linear" => {}
-        "circular" => at = at.remainder(&Array::full(&[], room as f64, DType::I64)),
+        "circular" => at = at.remainder(Array::full(&[], room as f64, DType::I64)),
         other => return Err(call.fails(format!("mode must be linear or circular, found {other}"))),
     }
     let at = at.broadcast_to(&update.shape());
@@ -170,12 +170,12 @@ fn one_hot(call: &Call<'_>) -> Results {
     let axis = call.axis(call.attributes().int_or("axis", -1)?, rank + 1)?;
     let number = |v: f64| Array::full(&[], v, DType::I64);
     let at = indices.astype(DType::I64);
-    let at = at.less(&number(0.0)).select(&(&at + number(depth as f64)), &at);
+    let at = at.less(number(0.0)).where_(&(&at + number(depth as f64)), &at);
     let mut along = vec![1; rank + 1];
     along[axis] = -1;
-    let on = at.expand_dims(&[axis as isize]).equal(&Array::arange(depth, DType::I64).reshape(&along));
+    let on = at.expand_dims([axis as isize]).equal(Array::arange(depth, DType::I64).reshape(&along));
     let value = |i| values.narrow(0, i, 1).reshape(&[]);
-    call.one(on.select(&value(1), &value(0)))
+    call.one(on.where_(value(1), value(0)))
 }
 
 fn compress(call: &Call<'_>) -> Results {
@@ -225,7 +225,7 @@ fn reverse_sequence(call: &Call<'_>) -> Results {
     let at = Array::arange(x.shape()[time], DType::I64).reshape(&along(time));
     let length = lengths.astype(DType::I64).reshape(&along(batch));
     let mirrored = &length - &at - Array::full(&[], 1.0, DType::I64);
-    let from = at.less(&length).select(&mirrored, &at).broadcast_to(&x.shape());
+    let from = at.less(&length).where_(&mirrored, &at).broadcast_to(&x.shape());
     call.one(x.take_along_axis(&from, time as isize))
 }
 
@@ -242,7 +242,7 @@ fn trilu(call: &Call<'_>) -> Results {
     } else {
         col.less_equal(&row)
     };
-    call.one(keep.select(&x, &Array::full(&[], 0.0, x.dtype())))
+    call.one(keep.where_(&x, Array::full(&[], 0.0, x.dtype())))
 }
 
 fn top_k(call: &Call<'_>) -> Results {
@@ -257,7 +257,7 @@ fn top_k(call: &Call<'_>) -> Results {
     let along = axis as isize;
     let order = if call.attributes().int_or("largest", 1)? != 0 {
         // Of equal elements the first comes first, so both ends are turned.
-        let from_end = x.flip(&[along]).argsort(along).flip(&[along]).narrow(along, 0, k);
+        let from_end = x.flip([along]).argsort(along).flip([along]).narrow(along, 0, k);
         Array::full(&[], size.saturating_sub(1) as f64, DType::I64) - from_end.astype(DType::I64)
     } else {
         x.argsort(along).narrow(along, 0, k).astype(DType::I64)

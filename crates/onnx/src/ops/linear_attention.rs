@@ -65,19 +65,19 @@ fn linear_attention(call: &Call<'_>) -> Results {
     let rate = if corrects { Some(wide(5)?) } else { None };
     let mut outputs = Vec::with_capacity(*steps);
     for t in 0..*steps {
-        let key = at_step(&k, t, heads).expand_dims(&[3]);
-        let mut value = at_step(&v, t, heads).expand_dims(&[2]);
+        let key = at_step(&k, t, heads).expand_dims([3]);
+        let mut value = at_step(&v, t, heads).expand_dims([2]);
         if let Some(decay) = &decay {
             // One number per head, or one per element of the key.
-            state = state.multiply(&at_step(decay, t, heads).exp().expand_dims(&[3]));
+            state = state.multiply(at_step(decay, t, heads).exp().expand_dims([3]));
         }
         if let Some(rate) = &rate {
             let one = rate.shape().cols() == 1;
-            let rate = at_step(rate, t, if one { 1 } else { heads }).expand_dims(&[3]);
-            let known = key.transpose(&[0, 1, 3, 2]).matmul(&state);
-            value = rate.multiply(&value.subtract(&known));
+            let rate = at_step(rate, t, if one { 1 } else { heads }).expand_dims([3]);
+            let known = key.transpose([0, 1, 3, 2]).matmul(&state);
+            value = rate.multiply(value.subtract(&known));
         }
-        state = state.add(&key.multiply(&value));
+        state = state.add(key.multiply(&value));
         // Query heads that share a state are further rows of it.
         let shared = (q_heads / heads) as isize;
         let query =
@@ -110,13 +110,13 @@ fn causal_conv_with_state(call: &Call<'_>) -> Results {
     let wide = x.dtype().accumulator();
     let geometry =
         Convolution { strides: vec![1], padding: vec![(0, 0)], dilations: vec![1], groups: *channels };
-    let mut out = all.astype(wide).convolve(&weight.astype(wide), &geometry);
+    let mut out = all.astype(wide).convolution(&weight.astype(wide), &geometry);
     if let Some(bias) = call.optional(2)? {
-        out = out.add(&bias.astype(wide).reshape(&[-1, 1]));
+        out = out.add(bias.astype(wide).reshape(&[-1, 1]));
     }
     out = match call.attributes().string_or("activation", "none")? {
         "none" => out,
-        "silu" | "swish" => out.multiply(&out.sigmoid()),
+        "silu" | "swish" => out.multiply(out.sigmoid()),
         other => return Err(call.fails(format!("activation {other} is not known"))),
     };
     let out = out.astype(x.dtype());

@@ -35,20 +35,20 @@ fn negative_log_likelihood(call: &Call<'_>, x: &Array) -> Result<Array, OnnxErro
     let wide = x.astype(dtype.accumulator());
     let zero = Array::full(&[], 0.0, wide.dtype());
     let ignored = call.attributes().find_int("ignore_index")?;
-    let ignored = ignored.map(|class| target.equal(&Array::scalar(class)));
+    let ignored = ignored.map(|class| target.equal(Array::scalar(class)));
     // What is ignored may be no class at all.
     let class = match &ignored {
-        Some(ignored) => ignored.select(&Array::scalar(0i64), &target),
+        Some(ignored) => ignored.where_(Array::scalar(0i64), &target),
         None => target,
     };
-    let picked = wide.take_along_axis(&class.expand_dims(&[1]), 1).squeeze(&[1]);
+    let picked = wide.take_along_axis(&class.expand_dims([1]), 1).squeeze([1]);
     let weights = match (&weight, &ignored) {
         (Some(weight), _) => Some(weight.astype(wide.dtype()).take(&class, 0)),
         (None, Some(_)) => Some(Array::ones(&class.shape(), wide.dtype())),
         (None, None) => None,
     };
     let weights = match (weights, &ignored) {
-        (Some(weights), Some(ignored)) => Some(ignored.select(&zero, &weights)),
+        (Some(weights), Some(ignored)) => Some(ignored.where_(&zero, &weights)),
         (weights, _) => weights,
     };
     let loss = picked.negative();
@@ -61,7 +61,7 @@ fn negative_log_likelihood(call: &Call<'_>, x: &Array) -> Result<Array, OnnxErro
         ("none", _) => loss,
         ("sum", _) => loss.sum(&axes, false),
         ("mean", None) => loss.mean(&axes, false),
-        ("mean", Some(weights)) => loss.sum(&axes, false).divide(&weights.sum(&axes, false)),
+        ("mean", Some(weights)) => loss.sum(&axes, false).divide(weights.sum(&axes, false)),
         (other, _) => return Err(call.fails(format!("reduction must be none, mean or sum, found {other}"))),
     };
     Ok(out.astype(dtype))

@@ -51,8 +51,8 @@ pub(super) fn log_softmax(x: &Array, axis: isize) -> Array {
     if x.size() == 0 {
         return x.astype(dtype);
     }
-    let shifted = &x - x.max(&[axis], true);
-    (&shifted - shifted.exp().sum(&[axis], true).log()).astype(dtype)
+    let shifted = &x - x.max([axis], true);
+    (&shifted - shifted.exp().sum([axis], true).log()).astype(dtype)
 }
 
 /// 1 at the first largest element, 0 elsewhere.
@@ -142,7 +142,7 @@ pub(super) fn convolved(
 ) -> Result<Array, crate::OnnxError> {
     let (kernel, groups) = kernel_of(call, x, w)?;
     let Sliding { strides, dilations, padding } = sliding(call, &x.shape()[2..], &kernel)?;
-    let out = x.convolve(w, &Convolution { strides, padding, dilations, groups });
+    let out = x.convolution(w, &Convolution { strides, padding, dilations, groups });
     Ok(biased(out, bias))
 }
 
@@ -166,7 +166,7 @@ fn biased(out: Array, bias: Option<Array>) -> Array {
     if let Some(size) = shape.get_mut(1) {
         *size = -1;
     }
-    out.add(&bias.reshape(&shape))
+    out.add(bias.reshape(&shape))
 }
 
 fn conv_transpose(call: &Call<'_>) -> Results {
@@ -212,7 +212,7 @@ fn conv_transpose(call: &Call<'_>) -> Results {
         dilations,
         groups,
     };
-    let mut out = x.convolve_transposed(&w, &geometry, &more);
+    let mut out = x.transposed_convolution(&w, &geometry, &more);
     if cut.iter().any(|c| c.0 < 0 || c.1 < 0) {
         let added = cut.iter().map(|c| (positive(-c.0), positive(-c.1)));
         let added: Vec<(usize, usize)> = [(0, 0), (0, 0)].into_iter().chain(added).collect();
@@ -250,10 +250,10 @@ fn col2im(call: &Call<'_>) -> Results {
     }
     let spread: Vec<isize> = [batch * channels, area].iter().chain(&counts).map(|&n| n as isize).collect();
     let index = Array::arange(area, DType::I64);
-    let ones = index.expand_dims(&[1]).equal(&index.expand_dims(&[0])).astype(x.dtype());
+    let ones = index.expand_dims([1]).equal(index.expand_dims([0])).astype(x.dtype());
     let kernel: Vec<isize> = [area, 1].iter().chain(&block).map(|&n| n as isize).collect();
     let geometry = Convolution { strides, padding, dilations, groups: 1 };
-    let out = x.reshape(&spread).convolve_transposed(&ones.reshape(&kernel), &geometry, &more);
+    let out = x.reshape(&spread).transposed_convolution(&ones.reshape(&kernel), &geometry, &more);
     let shape: Vec<isize> = [batch, channels].iter().chain(&image).map(|&n| n as isize).collect();
     call.one(out.reshape(&shape))
 }
@@ -327,7 +327,7 @@ fn max_pool(call: &Call<'_>) -> Results {
         Array::from_slice(&order, &[1, 1, count, items]).broadcast_to(&[batch, channels, count, items]);
     let chosen =
         named.take_along_axis(&best, 3).reshape(&[batch as isize, channels as isize, count as isize]);
-    let base = Array::arange(batch * channels, DType::I64) * area as f64;
+    let base = Array::arange(batch * channels, DType::I64) * area;
     let found = chosen + base.reshape(&[batch as isize, channels as isize, 1]);
     call.checked(&values)?;
     Ok(vec![values.into(), found.reshape(&full).into()])
@@ -403,9 +403,9 @@ fn norm(call: &Call<'_>) -> Result<f64, crate::OnnxError> {
 fn lp(x: &Array, p: f64, sum: impl Fn(&Array) -> Array) -> Array {
     let wide = x.astype(x.dtype().accumulator());
     let number = |v: f64| Array::full(&[], v, wide.dtype());
-    let powers = if p == 1.0 { wide.clone() } else { wide.power(&number(p)) };
+    let powers = if p == 1.0 { wide.clone() } else { wide.power(number(p)) };
     let sum = sum(&powers);
-    let root = if p == 1.0 { sum } else { sum.power(&number(1.0 / p)) };
+    let root = if p == 1.0 { sum } else { sum.power(number(1.0 / p)) };
     root.astype(x.dtype())
 }
 

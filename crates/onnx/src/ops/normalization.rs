@@ -41,13 +41,13 @@ pub(super) const ROWS: &[Row] = &[
         let axis = call.axis(call.attributes().int_or("axis", -1)?, x.ndim())? as isize;
         let wide = widened(&x);
         let size = match call.attributes().int_or("p", 2)? {
-            1 => wide.abs().sum(&[axis], true),
-            2 => wide.square().sum(&[axis], true).sqrt(),
+            1 => wide.abs().sum([axis], true),
+            2 => wide.square().sum([axis], true).sqrt(),
             other => return Err(call.fails(format!("p must be 1 or 2, found {other}"))),
         };
         let zero = Array::full(&[], 0.0, size.dtype());
         let one = Array::full(&[], 1.0, size.dtype());
-        let size = size.equal(&zero).select(&one, &size);
+        let size = size.equal(&zero).where_(&one, &size);
         call.one(wide.divide(&size).astype(x.dtype()))
     }),
     row!(LRN [1, 13] => local_response_normalization),
@@ -96,7 +96,7 @@ fn batch_normalization(call: &Call<'_>) -> Results {
     let place = |v: &Array| match (spatial, rank) {
         (true, 2..) => along_channels(v, rank),
         (true, _) => v.reshape(&[-1]),
-        (false, _) => v.reshape(&rest).expand_dims(&[0]),
+        (false, _) => v.reshape(&rest).expand_dims([0]),
     };
     let axes: Vec<isize> = if spatial { (0..rank as isize).filter(|&a| a != 1).collect() } else { vec![0] };
     let (given_mean, given_variance) = (parameter(3)?, parameter(4)?);
@@ -210,8 +210,8 @@ fn layer_normalization(call: &Call<'_>) -> Results {
     if call.node.outputs.iter().skip(1).any(|name| !name.is_empty()) {
         let stash = call.dtype_of(call.attributes().int_or("stash_type", 1)?)?;
         let wide = rows.flat.astype(stash);
-        let mean = wide.mean(&[-1], true);
-        let variance = (&wide - &mean).square().mean(&[-1], true);
+        let mean = wide.mean([-1], true);
+        let variance = (&wide - &mean).square().mean([-1], true);
         let inverse = (variance + eps).sqrt().reciprocal();
         let mut shape = rows.shape.clone();
         shape[rows.axis..].fill(1);
@@ -257,5 +257,5 @@ fn local_response_normalization(call: &Call<'_>) -> Results {
     windows.padding[1] = ((size - 1) / 2, size / 2);
     let sum = wide.square().reduce_windows(WindowOp::Sum, &windows);
     let base = sum * (alpha / size as f64) + bias;
-    call.one((&wide / base.power(&Array::full(&[], beta, DType::F32))).astype(x.dtype()))
+    call.one((&wide / base.power(Array::full(&[], beta, DType::F32))).astype(x.dtype()))
 }

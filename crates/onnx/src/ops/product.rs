@@ -29,7 +29,7 @@ fn gemm(call: &Call<'_>) -> Results {
         if x.ndim() != 2 {
             return Err(call.fails("the factors must have 2 dimensions"));
         }
-        Ok(if call.attributes().int_or(name, 0)? != 0 { x.transpose(&[1, 0]) } else { x })
+        Ok(if call.attributes().int_or(name, 0)? != 0 { x.transpose([1, 0]) } else { x })
     };
     let a = flip(call.array(0)?, "transA")?;
     let b = flip(call.array(1)?, "transB")?;
@@ -42,7 +42,7 @@ fn gemm(call: &Call<'_>) -> Results {
     }
     let product = scaled(whole(&a, &b, Array::matmul), alpha);
     match call.optional(2)? {
-        Some(c) if beta != 0.0 => call.one(product.add(&scaled(c, beta))),
+        Some(c) if beta != 0.0 => call.one(product.add(scaled(c, beta))),
         _ => call.one(product),
     }
 }

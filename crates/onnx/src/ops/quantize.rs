@@ -65,10 +65,10 @@ fn saturated(rounded: &Array, zero: Option<&Array>, to: DType) -> Array {
     let wide = rounded.dtype();
     let number = |v: f64| Array::full(&[], v, wide);
     let moved = match zero {
-        Some(zero) => rounded.add(&zero.astype(DType::I32).astype(wide)),
+        Some(zero) => rounded.add(zero.astype(DType::I32).astype(wide)),
         None => rounded.clone(),
     };
-    moved.maximum(&number(low)).minimum(&number(high)).astype(DType::I32).astype(to)
+    moved.maximum(number(low)).minimum(number(high)).astype(DType::I32).astype(to)
 }
 
 fn block_size(call: &Call<'_>) -> Result<usize, OnnxError> {
@@ -93,7 +93,7 @@ fn quantize_linear(call: &Call<'_>) -> Results {
         return call.one(saturated(&ratio.round(), zero.as_ref(), to));
     }
     let moved = match &zero {
-        Some(zero) => ratio.add(&zero.astype(wide)),
+        Some(zero) => ratio.add(zero.astype(wide)),
         None => ratio,
     };
     call.one(super::convert::to_float8(&moved, to, call.attributes().int_or("saturate", 1)? != 0))
@@ -113,7 +113,7 @@ fn dequantize_linear(call: &Call<'_>) -> Results {
     let scale = spread(call, &scale, &shape, axis, block)?.astype(wide);
     let mut x = x.astype(inner);
     if let Some(zero) = zero {
-        x = x.subtract(&spread(call, &zero, &shape, axis, block)?.astype(inner));
+        x = x.subtract(spread(call, &zero, &shape, axis, block)?.astype(inner));
     }
     call.one(x.astype(wide).multiply(&scale).astype(to))
 }
@@ -126,10 +126,10 @@ fn dynamic_quantize_linear(call: &Call<'_>) -> Results {
     let (low, high) = if x.size() == 0 {
         (number(0.0), number(0.0))
     } else {
-        (x.min(&axes, false).minimum(&number(0.0)), x.max(&axes, false).maximum(&number(0.0)))
+        (x.min(&axes, false).minimum(number(0.0)), x.max(&axes, false).maximum(number(0.0)))
     };
-    let range = high.subtract(&low).divide(&number(255.0));
-    let scale = range.equal(&number(0.0)).select(&number(1.0), &range);
+    let range = high.subtract(&low).divide(number(255.0));
+    let scale = range.equal(number(0.0)).where_(number(1.0), &range);
     let zero = saturated(&low.negative().divide(&scale).round(), None, DType::U8);
     let y = saturated(&x.divide(&scale).round(), Some(&zero), DType::U8);
     call.checked(&y)?;
@@ -158,7 +158,7 @@ fn qlinear_matmul(call: &Call<'_>) -> Results {
     let scale = |i: usize, rows: bool| -> Result<Array, OnnxError> {
         let v = call.array(i)?.astype(DType::F32);
         Ok(match v.ndim() {
-            1 if v.size() > 1 && rows => v.expand_dims(&[1]),
+            1 if v.size() > 1 && rows => v.expand_dims([1]),
             1 if v.size() == 1 => v.reshape(&[]),
             _ => v,
         })
@@ -169,9 +169,9 @@ fn qlinear_matmul(call: &Call<'_>) -> Results {
         return call.one(requantized(&whole(&a, &b, Array::matmul), &factor, &zero));
     }
     let real = |i: usize, zero: usize| -> Result<Array, OnnxError> {
-        Ok(call.array(i)?.astype(DType::F32).subtract(&call.array(zero)?.astype(DType::F32)))
+        Ok(call.array(i)?.astype(DType::F32).subtract(call.array(zero)?.astype(DType::F32)))
     };
-    let product = real(0, 2)?.matmul(&real(3, 5)?).multiply(&factor).add(&zero.astype(DType::F32));
+    let product = real(0, 2)?.matmul(&real(3, 5)?).multiply(&factor).add(zero.astype(DType::F32));
     call.one(super::convert::to_float8(&product, zero.dtype(), true))
 }
 

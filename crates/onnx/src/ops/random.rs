@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Row] = &[
         let x = call.array(0)?;
         let dtype = dtype_or(call, x.dtype())?;
         let drawn = Array::random_uniform(&key(call)?, &x.shape());
-        call.one(drawn.less(&x.astype(DType::F32)).astype(dtype))
+        call.one(drawn.less(x.astype(DType::F32)).astype(dtype))
     }),
     row!(Multinomial [7, 22] => multinomial),
 ];
@@ -75,8 +75,8 @@ fn multinomial(call: &Call<'_>) -> Results {
     let dtype = dtype_or(call, DType::I32)?;
     let sums = x.astype(DType::F32).softmax(1).scan(oneir_array::ScanOp::Sum, 1, false, true);
     let drawn = Array::random_uniform(&key(call)?, &[rows, count, 1]);
-    let below = drawn.greater_equal(&sums.reshape(&[rows as isize, 1, classes as isize]));
-    let place = below.astype(DType::I32).sum(&[2], false);
+    let below = drawn.greater_equal(sums.reshape(&[rows as isize, 1, classes as isize]));
+    let place = below.astype(DType::I32).sum([2], false);
     let last = Array::full(&[], classes.saturating_sub(1) as f64, DType::I32);
     call.one(place.minimum(&last).astype(dtype))
 }

@@ -23,25 +23,25 @@ impl Activation {
     fn apply(&self, x: &Array) -> Option<Array> {
         let number = |v: f64| Array::full(&[], v, x.dtype());
         let (alpha, beta) = (self.alpha, self.beta);
-        let positive = x.greater_equal(&number(0.0));
+        let positive = x.greater_equal(number(0.0));
         Some(match self.name.as_str() {
-            "relu" => x.maximum(&number(0.0)),
+            "relu" => x.maximum(number(0.0)),
             "tanh" => x.tanh(),
             "sigmoid" => x.sigmoid(),
             "affine" => x * alpha + beta,
-            "leakyrelu" => positive.select(x, &(x * alpha)),
-            "thresholdedrelu" => x.greater_equal(&number(alpha)).select(x, &number(0.0)),
+            "leakyrelu" => positive.where_(x, &(x * alpha)),
+            "thresholdedrelu" => x.greater_equal(number(alpha)).where_(x, number(0.0)),
             "scaledtanh" => {
                 let scaled: Array = x * beta;
                 scaled.tanh() * alpha
             }
             "hardsigmoid" => {
                 let line: Array = x * alpha + beta;
-                line.maximum(&number(0.0)).minimum(&number(1.0))
+                line.maximum(number(0.0)).minimum(number(1.0))
             }
-            "elu" => positive.select(x, &(x.expm1() * alpha)),
+            "elu" => positive.where_(x, &(x.expm1() * alpha)),
             "softsign" => x.divide(&(x.abs() + 1.0)),
-            "softplus" => x.logaddexp(&number(0.0)),
+            "softplus" => x.logaddexp(number(0.0)),
             _ => return None,
         })
     }
@@ -100,7 +100,7 @@ impl Cell<'_> {
         let x = match self.clip {
             Some(clip) => {
                 let bound = |v: f64| Array::full(&[], v, x.dtype());
-                x.maximum(&bound(-clip)).minimum(&bound(clip))
+                x.maximum(bound(-clip)).minimum(bound(clip))
             }
             None => x.clone(),
         };
@@ -114,7 +114,7 @@ impl Cell<'_> {
             return self.long_short(x, h, c).map(|(h, c)| (h, Some(c)));
         }
         if self.activations.len() == 1 {
-            let sum = self.with_bias(x.add(&h.matmul(&self.recurrent)), 0, 1);
+            let sum = self.with_bias(x.add(h.matmul(&self.recurrent)), 0, 1);
             return Ok((self.activated(0, &sum)?, None));
         }
         self.gated(x, h).map(|h| (h, None))
@@ -123,7 +123,7 @@ impl Cell<'_> {
     /// `x` plus the recurrence's bias of some gates.
     fn with_bias(&self, x: Array, first: usize, gates: usize) -> Array {
         match &self.bias {
-            Some(bias) => x.add(&bias.narrow(0, first * self.hidden, gates * self.hidden)),
+            Some(bias) => x.add(bias.narrow(0, first * self.hidden, gates * self.hidden)),
             None => x,
         }
     }
@@ -131,7 +131,7 @@ impl Cell<'_> {
     fn gated(&self, x: &Array, h: &Array) -> Result<Array, OnnxError> {
         let hidden = self.hidden;
         let weight = |first: usize, gates: usize| self.recurrent.narrow(1, first * hidden, gates * hidden);
-        let both = self.with_bias(x.narrow(-1, 0, 2 * hidden).add(&h.matmul(&weight(0, 2))), 0, 2);
+        let both = self.with_bias(x.narrow(-1, 0, 2 * hidden).add(h.matmul(&weight(0, 2))), 0, 2);
         let both = self.activated(0, &both)?;
         let (update, reset) = (self.gate(&both, 0), self.gate(&both, 1));
         let inner = if self.reset_after {
@@ -142,13 +142,13 @@ impl Cell<'_> {
         };
         let candidate = self.activated(1, &self.gate(x, 2).add(&inner))?;
         // (1 - z) · candidate + z · h.
-        Ok(candidate.add(&update.multiply(&h.subtract(&candidate))))
+        Ok(candidate.add(update.multiply(h.subtract(&candidate))))
     }
 
     fn long_short(&self, x: &Array, h: &Array, c: &Array) -> Result<(Array, Array), OnnxError> {
-        let gates = self.with_bias(x.add(&h.matmul(&self.recurrent)), 0, 4);
+        let gates = self.with_bias(x.add(h.matmul(&self.recurrent)), 0, 4);
         let peek = |gate: Array, k: usize, c: &Array| match &self.peepholes {
-            Some(p) => gate.add(&p.narrow(0, k * self.hidden, self.hidden).multiply(c)),
+            Some(p) => gate.add(p.narrow(0, k * self.hidden, self.hidden).multiply(c)),
             None => gate,
         };
         let input = self.activated(0, &peek(self.gate(&gates, 0), 0, c))?;
@@ -158,7 +158,7 @@ impl Cell<'_> {
             self.activated(0, &peek(self.gate(&gates, 2), 2, c))?
         };
         let candidate = self.activated(1, &self.gate(&gates, 3))?;
-        let next = forget.multiply(c).add(&input.multiply(&candidate));
+        let next = forget.multiply(c).add(input.multiply(&candidate));
         let output = self.activated(0, &peek(self.gate(&gates, 1), 1, &next))?;
         // The output's function is not clipped.
         let shown = self.activations[2].apply(&next).ok_or_else(|| {
@@ -174,7 +174,7 @@ fn layer(call: &Call<'_>, gates: usize, defaults: &[&str], has_cell: bool) -> Re
     let dtype = x.dtype();
     let wide = |v: Array| v.astype(dtype.accumulator());
     let batch_first = attributes.int_or("layout", 0)? != 0;
-    let x = if batch_first { wide(x).transpose(&[1, 0, 2]) } else { wide(x) };
+    let x = if batch_first { wide(x).transpose([1, 0, 2]) } else { wide(x) };
     let [steps, batch, _] = x.shape()[..] else { return Err(call.fails("the input must have 3 dimensions")) };
     let (w, r) = (wide(call.array(1)?), wide(call.array(2)?));
     let [directions, rows, hidden] = r.shape()[..] else {
@@ -190,7 +190,7 @@ fn layer(call: &Call<'_>, gates: usize, defaults: &[&str], has_cell: bool) -> Re
     let lengths = call.optional(4)?.map(|v| v.astype(DType::I64).reshape(&[-1, 1]));
     let initial = |i: usize| -> Result<Array, OnnxError> {
         Ok(match call.optional(i)? {
-            Some(state) if batch_first => wide(state).transpose(&[1, 0, 2]),
+            Some(state) if batch_first => wide(state).transpose([1, 0, 2]),
             Some(state) => wide(state),
             None => Array::zeros(&[directions, batch, hidden], x.dtype()),
         })
@@ -198,19 +198,19 @@ fn layer(call: &Call<'_>, gates: usize, defaults: &[&str], has_cell: bool) -> Re
     let first_h = initial(5)?;
     let first_c = if has_cell { Some(initial(6)?) } else { None };
     let peepholes = if has_cell { call.optional(7)?.map(wide) } else { None };
-    let of = |v: &Array, d: usize| v.narrow(0, d, 1).squeeze(&[0]);
+    let of = |v: &Array, d: usize| v.narrow(0, d, 1).squeeze([0]);
     let (mut outputs, mut last_h, mut last_c) = (Vec::new(), Vec::new(), Vec::new());
     for d in 0..directions {
         let bias = bias.as_ref().map(|b| of(b, d));
-        let per_step = x.matmul(&of(&w, d).transpose(&[1, 0]));
+        let per_step = x.matmul(&of(&w, d).transpose([1, 0]));
         let per_step = match &bias {
-            Some(bias) => per_step.add(&bias.narrow(0, 0, gates * hidden)),
+            Some(bias) => per_step.add(bias.narrow(0, 0, gates * hidden)),
             None => per_step,
         };
         let cell = Cell {
             call,
             hidden,
-            recurrent: of(&r, d).transpose(&[1, 0]),
+            recurrent: of(&r, d).transpose([1, 0]),
             bias: bias.map(|b| b.narrow(0, gates * hidden, gates * hidden)),
             peepholes: peepholes.as_ref().map(|p| of(p, d)),
             activations: &activations[d * defaults.len()..(d + 1) * defaults.len()],
@@ -228,10 +228,10 @@ fn layer(call: &Call<'_>, gates: usize, defaults: &[&str], has_cell: bool) -> Re
             let mut output = next.clone();
             if let Some(lengths) = &lengths {
                 // Past its end an item keeps its state and shows zeros.
-                let runs = lengths.greater(&Array::full(&[], t as f64, DType::I64));
-                output = runs.select(&next, &Array::full(&[], 0.0, next.dtype()));
-                next = runs.select(&next, &h);
-                next_c = next_c.zip(c.as_ref()).map(|(next, c)| runs.select(&next, c));
+                let runs = lengths.greater(Array::full(&[], t as f64, DType::I64));
+                output = runs.where_(&next, Array::full(&[], 0.0, next.dtype()));
+                next = runs.where_(&next, &h);
+                next_c = next_c.zip(c.as_ref()).map(|(next, c)| runs.where_(&next, c));
             }
             shown[t] = Some(output);
             (h, c) = (next, next_c);

@@ -75,7 +75,7 @@ fn log_sum_exp(x: &Array, axes: &[isize], keep: bool) -> Array {
     }
     let top = x.max(axes, true);
     // An infinite largest value stands alone: minus itself it would be NaN.
-    let shift = top.isinf().select(&Array::full(&[], 0.0, x.dtype()), &top);
+    let shift = top.isinf().where_(Array::full(&[], 0.0, x.dtype()), &top);
     let sum = (&x - &shift).exp().sum(axes, true).log() + shift;
     if keep { sum } else { sum.squeeze(axes) }
 }

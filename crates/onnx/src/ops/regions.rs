@@ -103,14 +103,14 @@ fn roi_align(call: &Call<'_>) -> Results {
         }
         let shape = [rows * cols, samples * 4];
         let taken = image(call, &x, item)?.astype(wide).take(&Array::from_slice(&index, &shape), 1);
-        let parts = taken.multiply(&Array::from_slice(&weight, &shape).astype(wide));
+        let parts = taken.multiply(Array::from_slice(&weight, &shape).astype(wide));
         let pooled = if samples == 0 {
             Array::zeros(&[channels, rows * cols], wide)
         } else if largest {
             // The standard's largest is over the weighted neighbours, one by one.
-            parts.max(&[2], false)
+            parts.max([2], false)
         } else {
-            parts.sum(&[2], false) / samples as f64
+            parts.sum([2], false) / samples as f64
         };
         made.push(pooled.reshape(&[channels as isize, rows as isize, cols as isize]));
     }
@@ -154,7 +154,7 @@ fn max_roi_pool(call: &Call<'_>) -> Results {
             bins.push(if places.is_empty() {
                 Array::zeros(&[channels], x.dtype())
             } else {
-                one.take(&Array::from_slice(&places, &[places.len()]), 1).max(&[1], false)
+                one.take(&Array::from_slice(&places, &[places.len()]), 1).max([1], false)
             });
         }
         made.push(Array::stack(&bins, 1).reshape(&[channels as isize, rows as isize, cols as isize]));
@@ -226,17 +226,17 @@ fn deform_conv(call: &Call<'_>) -> Results {
             })
             .collect();
         let base = Array::from_slice(&base, &[taps, windows]).astype(wide);
-        let at = offset.narrow(3, d, 1).squeeze(&[3]).add(&base);
+        let at = offset.narrow(3, d, 1).squeeze([3]).add(&base);
         let low = at.floor();
         let rest = at.subtract(&low);
         let last = image[d] as f64 - 1.0;
         let mut next = Vec::with_capacity(corners.len() * 2);
-        for (corner, share) in [(low.clone(), number(1.0).subtract(&rest)), (low.add(&number(1.0)), rest)] {
-            let inside = corner.greater_equal(&number(0.0)).logical_and(&corner.less_equal(&number(last)));
-            let index = corner.maximum(&number(0.0)).minimum(&number(last)).astype(DType::I64);
-            let share = inside.select(&share, &number(0.0));
+        for (corner, share) in [(low.clone(), number(1.0).subtract(&rest)), (low.add(number(1.0)), rest)] {
+            let inside = corner.greater_equal(number(0.0)).logical_and(corner.less_equal(number(last)));
+            let index = corner.maximum(number(0.0)).minimum(number(last)).astype(DType::I64);
+            let share = inside.where_(&share, number(0.0));
             for (place, weight) in &corners {
-                let place = place.multiply(&Array::full(&[], image[d] as f64, DType::I64)).add(&index);
+                let place = place.multiply(Array::full(&[], image[d] as f64, DType::I64)).add(&index);
                 next.push((place, weight.multiply(&share)));
             }
         }
@@ -253,7 +253,7 @@ fn deform_conv(call: &Call<'_>) -> Results {
     });
     let sampled = parts.reduce(|a, b| a.add(&b)).ok_or_else(|| call.fails("there is nothing to sample"))?;
     let sampled = match call.optional(4)? {
-        Some(mask) => sampled.multiply(&mask.astype(wide).reshape(&int(&[*batch, moved, 1, taps * windows]))),
+        Some(mask) => sampled.multiply(mask.astype(wide).reshape(&int(&[*batch, moved, 1, taps * windows]))),
         None => sampled,
     };
     let columns = sampled.reshape(&int(&[*batch, groups, per_group * taps, windows]));
@@ -265,7 +265,7 @@ fn deform_conv(call: &Call<'_>) -> Results {
         if let Some(size) = along.get_mut(1) {
             *size = -1;
         }
-        result = result.add(&bias.astype(wide).reshape(&along));
+        result = result.add(bias.astype(wide).reshape(&along));
     }
     call.one(result.astype(x.dtype()))
 }

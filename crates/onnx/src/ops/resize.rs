@@ -230,12 +230,12 @@ fn resize(call: &Call<'_>) -> Results {
         if mode == "tf_crop_and_resize" {
             let mut along = vec![1; rank];
             along[axis] = -1;
-            outside = outside.logical_or(&Array::from_slice(&taps.outside, &[count]).reshape(&along));
+            outside = outside.logical_or(Array::from_slice(&taps.outside, &[count]).reshape(&along));
         }
     }
     if mode == "tf_crop_and_resize" {
         let value = f64::from(attributes.float_or("extrapolation_value", 0.0)?);
-        out = outside.select(&Array::full(&[], value, out.dtype()), &out);
+        out = outside.where_(Array::full(&[], value, out.dtype()), &out);
     }
     call.one(out.astype(dtype))
 }

@@ -33,11 +33,11 @@ fn constant(v: f64, like: &Array) -> Array {
 fn reflected(x: &Array, low: f64, high: f64) -> Array {
     let span = high - low;
     if span <= 0.0 {
-        return x.multiply(&constant(0.0, x)).add(&constant(low, x));
+        return x.multiply(constant(0.0, x)).add(constant(low, x));
     }
-    let turn = x.subtract(&constant(low, x)).remainder(&constant(2.0 * span, x));
+    let turn = x.subtract(constant(low, x)).remainder(constant(2.0 * span, x));
     let back = constant(2.0 * span, x).subtract(&turn);
-    turn.minimum(&back).add(&constant(low, x))
+    turn.minimum(&back).add(constant(low, x))
 }
 
 /// The axis along which places are looked up: its size, and how.
@@ -65,7 +65,7 @@ impl Axis {
     fn inside(&self, x: &Array) -> Array {
         match self.outside {
             Outside::Zeros => x.clone(),
-            Outside::Border => x.maximum(&constant(0.0, x)).minimum(&constant(self.size as f64 - 1.0, x)),
+            Outside::Border => x.maximum(constant(0.0, x)).minimum(constant(self.size as f64 - 1.0, x)),
             Outside::Reflection => {
                 let (low, high) = self.edges();
                 reflected(x, low, high)
@@ -77,14 +77,14 @@ impl Axis {
     fn index(&self, x: &Array) -> (Array, Array) {
         let x = self.inside(x).round();
         let (first, last) = (constant(0.0, &x), constant(self.size as f64 - 1.0, &x));
-        let holds = x.greater_equal(&first).logical_and(&x.less_equal(&last));
+        let holds = x.greater_equal(&first).logical_and(x.less_equal(&last));
         (x.maximum(&first).minimum(&last).astype(DType::I64), holds)
     }
 
     /// The neighbours of places, each with its weight.
     fn taps(&self, x: &Array, sampling: Sampling) -> Vec<(Array, Array)> {
         let floor = x.floor();
-        let at = |k: f64| floor.add(&constant(k, x));
+        let at = |k: f64| floor.add(constant(k, x));
         let r = x.subtract(&floor);
         let one = constant(1.0, x);
         match sampling {
@@ -93,9 +93,9 @@ impl Axis {
             Sampling::Cubic => [-1.0, 0.0, 1.0, 2.0]
                 .map(|k| {
                     // Keys, 1981, with a = -0.75.
-                    let d = r.subtract(&constant(k, x)).abs();
+                    let d = r.subtract(constant(k, x)).abs();
                     let poly = |c: [f64; 4]| {
-                        c.iter().fold(constant(0.0, x), |sum, &c| sum.multiply(&d).add(&constant(c, x)))
+                        c.iter().fold(constant(0.0, x), |sum, &c| sum.multiply(&d).add(constant(c, x)))
                     };
                     let weight = if k == 0.0 || k == 1.0 {
                         poly([1.25, -2.25, 0.0, 1.0])
@@ -149,7 +149,7 @@ fn grid_sample(call: &Call<'_>) -> Results {
     for d in 0..rank - 2 {
         let axis = Axis { size: shape[d + 2], align, outside };
         // The grid names the last axis first.
-        let given = grid.narrow(-1, rank - 3 - d, 1).squeeze(&[-1]);
+        let given = grid.narrow(-1, rank - 3 - d, 1).squeeze([-1]);
         let mut places = axis.places(&given);
         if sampling != Sampling::Cubic {
             places = axis.inside(&places);
@@ -159,7 +159,7 @@ fn grid_sample(call: &Call<'_>) -> Results {
         for (base, weight, holds) in &all {
             for (tap, factor) in &taps {
                 let (index, inside) = axis.index(tap);
-                let place = base.multiply(&Array::full(&[], axis.size as f64, DType::I64)).add(&index);
+                let place = base.multiply(Array::full(&[], axis.size as f64, DType::I64)).add(&index);
                 next.push((place, weight.multiply(factor), holds.logical_and(&inside)));
             }
         }
@@ -172,10 +172,10 @@ fn grid_sample(call: &Call<'_>) -> Results {
         let part = if sampling == Sampling::Nearest && outside != Outside::Zeros {
             value
         } else if sampling == Sampling::Nearest {
-            holds.select(&value, &constant(0.0, &value))
+            holds.where_(&value, constant(0.0, &value))
         } else {
             let value = value.astype(accumulator);
-            let weight = holds.select(&weight, &constant(0.0, &weight)).astype(accumulator);
+            let weight = holds.where_(&weight, constant(0.0, &weight)).astype(accumulator);
             value.multiply(&weight)
         };
         sum = Some(match sum {
@@ -218,7 +218,7 @@ fn affine_grid(call: &Call<'_>) -> Results {
     let dtype = theta.dtype();
     let wide = dtype.accumulator();
     let places = Array::from_slice(&places, &[count, spatial.len() + 1]).astype(wide);
-    let grid = places.matmul(&theta.astype(wide).transpose(&[0, 2, 1]));
+    let grid = places.matmul(&theta.astype(wide).transpose([0, 2, 1]));
     let full: Vec<isize> =
         [batch].iter().chain(spatial).chain([&spatial.len()]).map(|&n| n as isize).collect();
     call.one(grid.reshape(&full).astype(dtype))

@@ -102,7 +102,7 @@ fn split_to_sequence(call: &Call<'_>) -> Results {
     let mut items = Vec::with_capacity(parts.len());
     for part in parts {
         let piece = x.narrow(axis as isize, at, part);
-        let piece = if keep { piece } else { piece.squeeze(&[axis as isize]) };
+        let piece = if keep { piece } else { piece.squeeze([axis as isize]) };
         call.checked(&piece)?;
         items.push(piece.into());
         at += part;

@@ -326,8 +326,8 @@ fn depth_to_space(call: &Call<'_>) -> Results {
     }
     let depth = c / (b * b);
     let out = match call.attributes().string_or("mode", "DCR")? {
-        "DCR" => x.reshape(&[n, b, b, depth, h, w]).transpose(&[0, 3, 4, 1, 5, 2]),
-        "CRD" => x.reshape(&[n, depth, b, b, h, w]).transpose(&[0, 1, 4, 2, 5, 3]),
+        "DCR" => x.reshape(&[n, b, b, depth, h, w]).transpose([0, 3, 4, 1, 5, 2]),
+        "CRD" => x.reshape(&[n, depth, b, b, h, w]).transpose([0, 1, 4, 2, 5, 3]),
         other => return Err(call.fails(format!("mode must be DCR or CRD, found {other}"))),
     };
     call.one(out.reshape(&[n, depth, h * b, w * b]))
@@ -342,8 +342,8 @@ fn space_to_depth(call: &Call<'_>) -> Results {
     let split = x.reshape(&[n, c, h / b, b, w / b, b]);
     let mode = if call.version < 28 { "DCR" } else { call.attributes().string_or("mode", "DCR")? };
     let moved = match mode {
-        "DCR" => split.transpose(&[0, 3, 5, 1, 2, 4]),
-        "CRD" => split.transpose(&[0, 1, 3, 5, 2, 4]),
+        "DCR" => split.transpose([0, 3, 5, 1, 2, 4]),
+        "CRD" => split.transpose([0, 1, 3, 5, 2, 4]),
         other => return Err(call.fails(format!("mode must be DCR or CRD, found {other}"))),
     };
     call.one(moved.reshape(&[n, c * b * b, h / b, w / b]))

@@ -96,7 +96,7 @@ fn transformed(
         padding[axis].1 = samples - has;
         wide.pad_with(&padding, &Array::scalar(0f32))
     };
-    let part = |i: usize| wide.narrow(-1, i, 1).squeeze(&[-1]);
+    let part = |i: usize| wide.narrow(-1, i, 1).squeeze([-1]);
     let axes = [axis as isize];
     let both = |v: &Array| Array::stack(&[v.real(), v.imag()], -1).astype(dtype);
     if onesided && !inverse {
@@ -108,7 +108,7 @@ fn transformed(
     let imaginary = if parts == 2 { part(1) } else { Array::zeros(&part(0).shape(), DType::F32) };
     let values = Array::complex(&part(0), &imaginary);
     if onesided {
-        return Ok(values.fourier(FftOp::Irfft, &axes, &[length]).expand_dims(&[-1]).astype(dtype));
+        return Ok(values.fourier(FftOp::Irfft, &axes, &[length]).expand_dims([-1]).astype(dtype));
     }
     let op = if inverse { FftOp::Ifft } else { FftOp::Fft };
     Ok(both(&values.fourier(op, &axes, &[length])))
@@ -153,7 +153,7 @@ fn stft(call: &Call<'_>) -> Results {
     let index: Vec<i64> = (0..frames).flat_map(|f| (0..length).map(move |i| (f * step + i) as i64)).collect();
     let mut cut = x.take(&Array::from_slice(&index, &[frames, length]), 1);
     if let Some(window) = window {
-        cut = cut.multiply(&window.astype(x.dtype()).reshape(&[-1, 1]));
+        cut = cut.multiply(window.astype(x.dtype()).reshape(&[-1, 1]));
     }
     let onesided = call.attributes().int_or("onesided", 1)? != 0 && x.shape().cols() == 1;
     call.one(transformed(call, &cut, 2, length, false, onesided)?)

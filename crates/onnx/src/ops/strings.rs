@@ -176,7 +176,7 @@ fn tf_idf_vectorizer(call: &Call<'_>) -> Results {
     let weights = Array::from_slice(&weights, &[width]);
     let out = match attributes.string("mode")? {
         "TF" => counts,
-        "IDF" => counts.minimum(&Array::full(&[], 1.0, DType::F32)).multiply(&weights),
+        "IDF" => counts.minimum(Array::full(&[], 1.0, DType::F32)).multiply(&weights),
         "TFIDF" => counts.multiply(&weights),
         other => return Err(call.fails(format!("mode must be TF, IDF or TFIDF, found {other}"))),
     };

@@ -52,7 +52,7 @@ impl Step {
     }
 
     fn began(&self) -> Array {
-        self.count.greater(&Array::full(&[], 0.0, DType::I64))
+        self.count.greater(Array::full(&[], 0.0, DType::I64))
     }
 }
 
@@ -75,10 +75,10 @@ fn momentum(call: &Call<'_>) -> Results {
         let [x, gradient, before] = given else { return Err(call.fails("a tensor is missing")) };
         let gradient = regularised(call, x, gradient)?;
         let number = |v: f64| Array::full(&[], v, x.dtype());
-        let share = step.began().select(&number(beta), &number(1.0));
+        let share = step.began().where_(number(beta), number(1.0));
         let gathered: Array = before * alpha + gradient.multiply(&share);
         let along = if nesterov { gradient + &gathered * alpha } else { gathered.clone() };
-        Ok(vec![x.subtract(&step.rate.multiply(&along)), gathered])
+        Ok(vec![x.subtract(step.rate.multiply(&along)), gathered])
     })
 }
 
@@ -91,7 +91,7 @@ fn adagrad(call: &Call<'_>) -> Results {
         let count = step.count.astype(x.dtype());
         let rate = step.rate.divide(&(count * decay + 1.0));
         let gradient = regularised(call, x, gradient)?;
-        let gathered = before.add(&gradient.square());
+        let gathered = before.add(gradient.square());
         let moved = rate.multiply(&gradient).divide(&(gathered.sqrt() + eps));
         Ok(vec![x.subtract(&moved), gathered])
     })
@@ -113,8 +113,8 @@ fn adam(call: &Call<'_>) -> Results {
             let power = Array::full(&[], base, x.dtype()).power(&count);
             Array::full(&[], 1.0, x.dtype()).subtract(&power)
         };
-        let adjusted = step.rate.multiply(&lacking(beta).sqrt()).divide(&lacking(alpha));
-        let rate = step.began().select(&adjusted, &step.rate);
+        let adjusted = step.rate.multiply(lacking(beta).sqrt()).divide(lacking(alpha));
+        let rate = step.began().where_(&adjusted, &step.rate);
         let moved = rate.multiply(&first).divide(&(second.sqrt() + eps));
         Ok(vec![x.subtract(&moved) * (1.0 - after), first, second])
     })

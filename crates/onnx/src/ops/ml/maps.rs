@@ -154,7 +154,7 @@ pub(super) fn one_hot_encoder(call: &Call<'_>) -> Results {
                 }
             }
             let codes = Array::from_slice(&codes, &[codes.len()]);
-            call.one(x.expand_dims(&[-1]).equal(&codes).astype(DType::F32))
+            call.one(x.expand_dims([-1]).equal(&codes).astype(DType::F32))
         }
         _ => Err(call.fails("the categories must have the type of the elements")),
     }

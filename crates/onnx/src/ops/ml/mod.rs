@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Row] = &[
     row!("ai.onnx.ml" Binarizer [1] => |call| {
         let x = call.array(0)?;
         let threshold = f64::from(call.attributes().float_or("threshold", 0.0)?);
-        call.one(x.greater(&Array::full(&[], threshold, x.dtype())).astype(x.dtype()))
+        call.one(x.greater(Array::full(&[], threshold, x.dtype())).astype(x.dtype()))
     }),
     row!("ai.onnx.ml" Normalizer [1] => normalizer),
     row!("ai.onnx.ml" LabelEncoder [1, 2, 4] => label_encoder),
@@ -80,21 +80,21 @@ fn array_feature_extractor(call: &Call<'_>) -> Results {
     let indices = call.array(1)?.reshape(&[-1]);
     let taken = x.take(&indices, -1);
     // A vector counts as one row.
-    call.one(if x.ndim() == 1 { taken.expand_dims(&[0]) } else { taken })
+    call.one(if x.ndim() == 1 { taken.expand_dims([0]) } else { taken })
 }
 
 /// Each row over its largest magnitude, sum of magnitudes, or length.
 fn normalizer(call: &Call<'_>) -> Results {
     let x = call.array(0)?.astype(DType::F32);
     let size = match call.attributes().string_or("norm", "MAX")? {
-        "MAX" => x.max(&[-1], true),
-        "L1" => x.abs().sum(&[-1], true),
-        "L2" => x.square().sum(&[-1], true).sqrt(),
+        "MAX" => x.max([-1], true),
+        "L1" => x.abs().sum([-1], true),
+        "L2" => x.square().sum([-1], true).sqrt(),
         other => return Err(call.fails(format!("norm must be MAX, L1 or L2, found {other}"))),
     };
     // A row of zeros stays.
     let number = |v: f64| Array::full(&[], v, DType::F32);
-    call.one(x / size.equal(&number(0.0)).select(&number(1.0), &size))
+    call.one(x / size.equal(number(0.0)).where_(number(1.0), &size))
 }
 
 /// One value replaced by another, or by one for each feature.
@@ -118,9 +118,9 @@ fn imputer(call: &Call<'_>) -> Results {
     let by = if by.size() == 1 { by.reshape(&[]) } else { by }.astype(x.dtype());
     let mut holds = x.equal(&replaced);
     if x.dtype().is_float() {
-        holds = holds.logical_or(&x.isnan().logical_and(&replaced.isnan()));
+        holds = holds.logical_or(x.isnan().logical_and(replaced.isnan()));
     }
-    call.one(holds.select(&by, &x))
+    call.one(holds.where_(&by, &x))
 }
 
 /// The features of all inputs beside each other. An input has as many as
@@ -134,7 +134,7 @@ fn feature_vectorizer(call: &Call<'_>) -> Results {
     for i in 0..call.inputs.len() {
         let x = call.array(i)?.astype(DType::F32);
         let x = match x.shape()[..] {
-            [_] => x.expand_dims(&[0]),
+            [_] => x.expand_dims([0]),
             [rows, ..] => x.reshape(&[rows as isize, (x.size() / rows.max(1)) as isize]),
             [] => x.reshape(&[1, 1]),
         };
@@ -210,18 +210,18 @@ fn label_encoder(call: &Call<'_>) -> Results {
             return Err(call.fails("the keys must have the input's element type"));
         }
         (_, keys) => {
-            let x = call.array(0)?.expand_dims(&[-1]);
+            let x = call.array(0)?.expand_dims([-1]);
             let keys = keys.array().ok_or_else(|| call.fails("the keys must be a tensor"))?;
             let mut same = x.equal(&keys);
             if keys.dtype().is_float() {
-                same = same.logical_or(&x.isnan().logical_and(&keys.isnan()));
+                same = same.logical_or(x.isnan().logical_and(keys.isnan()));
             }
             // Of equal keys the last one counts.
             let places = Array::arange(count, DType::I64) + Array::full(&[], 1.0, DType::I64);
-            let last = same.select(&places, &Array::full(&[], 0.0, DType::I64)).max(&[-1], false);
-            let found = last.greater(&Array::full(&[], 0.0, DType::I64));
+            let last = same.where_(&places, Array::full(&[], 0.0, DType::I64)).max([-1], false);
+            let found = last.greater(Array::full(&[], 0.0, DType::I64));
             let index = last - Array::full(&[], 1.0, DType::I64);
-            found.select(&index, &Array::full(&[], count as f64, DType::I64))
+            found.where_(&index, Array::full(&[], count as f64, DType::I64))
         }
     };
     match (values, otherwise) {

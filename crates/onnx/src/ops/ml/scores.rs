@@ -50,9 +50,9 @@ impl PostTransform {
             PostTransform::Softmax => scores.softmax(-1),
             PostTransform::Logistic => scores.sigmoid(),
             PostTransform::SoftmaxZero => {
-                let counts = scores.abs().greater(&number(1e-7));
-                let hidden = counts.select(scores, &number(f64::NEG_INFINITY));
-                counts.select(&hidden.softmax(-1), &number(0.0))
+                let counts = scores.abs().greater(number(1e-7));
+                let hidden = counts.where_(scores, number(f64::NEG_INFINITY));
+                counts.where_(hidden.softmax(-1), number(0.0))
             }
             PostTransform::Probit => {
                 let centred: Array = scores * 2.0 - 1.0;
@@ -132,7 +132,7 @@ pub(super) fn chosen(scores: &Array) -> Array {
 pub(super) fn features(call: &Call<'_>) -> Result<Array, OnnxError> {
     let x = call.array(0)?;
     match x.ndim() {
-        1 => Ok(x.expand_dims(&[0])),
+        1 => Ok(x.expand_dims([0])),
         2 => Ok(x),
         _ => Err(call.fails("the input must be rows of features")),
     }
@@ -156,7 +156,7 @@ fn line(call: &Call<'_>, outputs: usize) -> Result<Array, OnnxError> {
         )));
     }
     let weights = Array::from_slice(coefficients, &[outputs, width]).astype(x.dtype());
-    let product = x.matmul(&weights.transpose(&[1, 0]));
+    let product = x.matmul(&weights.transpose([1, 0]));
     let intercepts = attributes.floats_or("intercepts", &[])?;
     match intercepts.len() {
         0 => Ok(product),
@@ -182,7 +182,7 @@ pub(super) fn linear_classifier(call: &Call<'_>) -> Results {
     let scores = line(call, outputs)?;
     if outputs == 1 && labels.len() == 2 {
         let zero = Array::full(&[], 0.0, scores.dtype());
-        let class = scores.greater(&zero).squeeze(&[1]).astype(DType::I64);
+        let class = scores.greater(&zero).squeeze([1]).astype(DType::I64);
         return labels.with_scores(call, &class, transform.two_sided(&scores, true));
     }
     if outputs != labels.len() {

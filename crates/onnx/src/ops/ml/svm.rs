@@ -35,16 +35,16 @@ impl Kernel {
     /// Of each row of `x` and each of `vectors`, both f64: squared distances are
     /// differences of large numbers.
     fn between(&self, x: &Array, vectors: &Array) -> Array {
-        let product = x.matmul(&vectors.transpose(&[1, 0]));
+        let product = x.matmul(&vectors.transpose([1, 0]));
         match *self {
             Kernel::Linear => product,
             Kernel::Poly { gamma, offset, degree } => {
                 let base: Array = product * gamma + offset;
-                base.power(&Array::full(&[], degree, DType::F64))
+                base.power(Array::full(&[], degree, DType::F64))
             }
             Kernel::Rbf { gamma } => {
-                let square = |rows: &Array| rows.square().sum(&[-1], true);
-                let both = square(x) + square(vectors).transpose(&[1, 0]);
+                let square = |rows: &Array| rows.square().sum([-1], true);
+                let both = square(x) + square(vectors).transpose([1, 0]);
                 let apart: Array = both - product * 2.0;
                 (apart * -gamma).exp()
             }
@@ -96,7 +96,7 @@ pub(super) fn regressor(call: &Call<'_>) -> Results {
     let score: Array = score + first_rho(call)?;
     let number = |v: f64| Array::full(&[], v, DType::F64);
     let score = if call.attributes().int_or("one_class", 0)? != 0 {
-        score.greater(&number(0.0)).select(&number(1.0), &number(-1.0))
+        score.greater(number(0.0)).where_(number(1.0), number(-1.0))
     } else {
         score
     };
@@ -142,7 +142,7 @@ pub(super) fn classifier(call: &Call<'_>) -> Results {
         (sides[k * classes + i], sides[k * classes + j]) = (1.0, -1.0);
         given[j] += 1.0;
     }
-    let firsts = scores.greater(&Array::full(&[], 0.0, DType::F64)).astype(DType::F64);
+    let firsts = scores.greater(Array::full(&[], 0.0, DType::F64)).astype(DType::F64);
     let votes = firsts.matmul(&Array::from_slice(&sides, &[pairs.len(), classes]))
         + Array::from_slice(&given, &[classes]);
     let class = chosen(&votes);
@@ -215,7 +215,7 @@ fn probabilities(
     let line = |list: &[f32]| Array::from_slice(list, &[list.len()]).astype(DType::F64);
     let likely = (scores * line(a) + line(b)).negative().sigmoid();
     // One read tells the class too.
-    let both = Array::concatenate(&[likely, class.astype(DType::F64).expand_dims(&[1])], 1);
+    let both = Array::concatenate(&[likely, class.astype(DType::F64).expand_dims([1])], 1);
     let (host, _) = call.read_made(|| Ok((both, vec![])))?;
     let both = host.to_vec::<f64>().map_err(|e| call.fails(e.to_string()))?;
     let (mut found, mut out) = (Vec::new(), Vec::new());

@@ -375,12 +375,12 @@ impl Forest {
             };
             let mut holds = tests.first().map_or_else(|| value.isnan(), |&test| result(test));
             for (k, &test) in tests.iter().enumerate().skip(1) {
-                let this = which.take(&at, 0).equal(&Array::full(&[], k as f64, DType::I32));
-                holds = this.select(&result(test), &holds);
+                let this = which.take(&at, 0).equal(Array::full(&[], k as f64, DType::I32));
+                holds = this.where_(result(test), &holds);
             }
             if tracks {
                 let to = missing.take(&at, 0).astype(DType::Bool);
-                holds = value.isnan().select(&to, &holds);
+                holds = value.isnan().where_(&to, &holds);
             }
             let two = Array::full(&[], 2.0, DType::I32);
             at = ways.take(&(at * two + holds.astype(DType::I32)), 0);
@@ -431,9 +431,9 @@ impl Forest {
         let given = Array::from_slice(&weights, &shape).astype(dtype).take(at, 0);
         let total = if dense {
             match how {
-                Aggregate::Sum | Aggregate::Average => given.sum(&[1], false),
-                Aggregate::Min => given.min(&[1], false),
-                Aggregate::Max => given.max(&[1], false),
+                Aggregate::Sum | Aggregate::Average => given.sum([1], false),
+                Aggregate::Min => given.min([1], false),
+                Aggregate::Max => given.max([1], false),
             }
         } else {
             let reduce = match how {
@@ -447,7 +447,7 @@ impl Forest {
             let total = start.scatter_along_axis(&to, &given.reshape(&flat), 1, reduce);
             // What no tree votes for has 0.
             let number = |v: f64| Array::full(&[], v, dtype);
-            if neutral == 0.0 { total } else { total.equal(&number(neutral)).select(&number(0.0), &total) }
+            if neutral == 0.0 { total } else { total.equal(number(neutral)).where_(number(0.0), &total) }
         };
         Ok(if how == Aggregate::Average { total / trees as f64 } else { total })
     }
@@ -545,7 +545,7 @@ pub(super) fn classifier(call: &Call<'_>) -> Results {
     let total = with_base(call, total.narrow(1, one, 1), &base, 1)?;
     let shares = votes().all(|vote| vote.1 >= 0.0);
     let bound = Array::full(&[], if shares { 0.5 } else { 0.0 }, dtype);
-    let label = total.greater(&bound).squeeze(&[1]).astype(DType::I64);
+    let label = total.greater(&bound).squeeze([1]).astype(DType::I64);
     let scores = match one {
         0 => transform.two_sided(&total, shares),
         _ => transform.apply(&Array::concatenate(&[Array::zeros(&total.shape(), dtype), total], 1)),

@@ -38,6 +38,9 @@ const LOWER: &[&str] = &[
     "transposed_convolution",
 ];
 
+/// Methods that are written like an index.
+const SYNTAX: &[&str] = &["at", "index"];
+
 /// Names of what stands after a keyword at the beginning of a line, up to a
 /// bracket.
 fn names<'a>(text: &'a str, keyword: &str) -> Vec<(&'a str, &'a str)> {
@@ -88,7 +91,7 @@ fn methods_and_functions_mirror_each_other() {
     let binary = fs::read_to_string(source.join("arithmetic.rs")).unwrap();
     let table = binary.rsplit("binary! {").next().unwrap().split("\n}").next().unwrap();
     functions.extend(table.lines().filter_map(|l| Some(l.trim().split_once(": ")?.0.to_owned())));
-    for name in PLAIN.iter().chain(LOWER) {
+    for name in PLAIN.iter().chain(LOWER).chain(SYNTAX) {
         methods.remove(*name);
     }
     let missing: Vec<_> = methods.difference(&functions).collect();

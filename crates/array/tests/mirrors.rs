@@ -6,6 +6,8 @@ use std::path::Path;
 
 /// Methods that are no operations: what an array is, and its value.
 const PLAIN: &[&str] = &[
+    "is_done",
+    "iter",
     "check",
     "dtype",
     "eval",

@@ -21,7 +21,7 @@ mod step;
 mod stream;
 mod verify;
 
-pub use backend::{Backend, Bound, Captured, Memory, Work};
+pub use backend::{Backend, Bound, Captured, Memory, MemoryFigures, MemoryLimits, Work};
 pub use cache::CacheCounts;
 pub use device::{Device, DeviceOptions, Evaluated, Numerics, Users};
 pub use error::RuntimeError;

@@ -95,6 +95,17 @@ pub enum ArrayError {
     /// It has another element type, or not one element.
     #[error(transparent)]
     Tensor(#[from] TensorError),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(Arc<oneir_io::IoError>),
+    /// A file that should hold one array holds none or several.
+    #[error("{}: expected one array, found {}: {}", path.display(), names.len(), names.join(", "))]
+    NotOneArray {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The arrays' names.
+        names: Vec<String>,
+    },
     /// `item` on an array of other than one element.
     #[error("item needs one element, found shape {shape:?}")]
     NotOneElement {

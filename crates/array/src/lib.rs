@@ -28,9 +28,12 @@ mod display;
 mod error;
 mod evaluate;
 mod fast;
+pub mod files;
 mod function;
 mod index;
 mod indexing;
+#[cfg(feature = "ndarray")]
+mod interop;
 mod movement;
 mod operand;
 pub mod ops;

@@ -105,8 +105,9 @@ mirrors! {
     argmin(axis: impl Axes, keepdims: bool);
     sort(axis: isize);
     argsort(axis: isize);
-    take(indices: &Array, axis: isize);
-    take_along_axis(indices: &Array, axis: isize);
+    take(indices: impl Operand, axis: impl Axes);
+    take_along_axis(indices: &Array, axis: impl Axes);
+    put_along_axis(indices: &Array, values: impl Operand, axis: impl Axes);
     softmax(axis: isize);
     matmul(other: &Array);
 }

@@ -17,6 +17,7 @@ const PLAIN: &[&str] = &[
     "shape",
     "size",
     "to_host",
+    "to_ndarray",
     "to_vec",
     "value",
 ];

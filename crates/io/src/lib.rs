@@ -1,5 +1,6 @@
 //! Tensor files ([`npy`], [`npz`] and [`safetensors`]), and files that become
-//! tensors: [`picture`] and [`sound`].
+//! tensors: `picture` (with the feature `pictures`) and [`sound`]. [`dlpack`] is for
+//! tensors of other libraries in the same process.
 //!
 //! [`open_tensors`] and [`save_tensors`] pick the format; the modules give
 //! what only one format has. Files are read as if by an enemy: a bad one is
@@ -24,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod dlpack;
 mod error;
 mod fill;
 mod format;
@@ -31,6 +33,7 @@ mod map;
 pub mod npy;
 pub mod npz;
 mod open;
+#[cfg(feature = "pictures")]
 pub mod picture;
 mod replace;
 pub mod safetensors;

@@ -71,6 +71,7 @@ pub use oneir_array as array;
 pub use oneir_cpu as cpu;
 pub use oneir_io as io;
 pub use oneir_ir as ir;
+#[cfg(feature = "onnx")]
 pub use oneir_onnx as onnx;
 pub use oneir_passes as passes;
 pub use oneir_runtime as runtime;

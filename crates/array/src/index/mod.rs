@@ -10,6 +10,7 @@ pub use items::{Ellipsis, Index, IndexItem, NewAxis};
 
 use crate::Array;
 use plan::Selection;
+pub(crate) use plan::constant_places_inside;
 
 impl Array {
     /// The part that an index names, with NumPy's rules: a place leaves its

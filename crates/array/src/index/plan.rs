@@ -119,7 +119,7 @@ impl Selection {
                 }
                 IndexItem::Array(array) => {
                     let value = array.value_or_reason()?;
-                    check(&value, dimension, shape[dimension])?;
+                    constant_places_inside(&value, dimension, shape[dimension])?;
                     found.common = broadcast_shapes(&found.common, &value.spec().shape)?;
                     found.axes.push(dimension);
                     found.places.push(value);
@@ -329,7 +329,7 @@ fn span(start: Option<isize>, stop: Option<isize>, step: isize, size: usize) -> 
 }
 
 /// Refuses constant places outside of a dimension, and arrays that name none.
-fn check(value: &Value, axis: usize, size: usize) -> Result<(), Reason> {
+pub(crate) fn constant_places_inside(value: &Value, axis: usize, size: usize) -> Result<(), Reason> {
     let dtype = value.spec().dtype;
     if !dtype.is_integer() {
         return Err(Reason::Parameters(format!("an index array holds integers or bools, found {dtype}")));

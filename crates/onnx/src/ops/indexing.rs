@@ -189,7 +189,7 @@ fn compress(call: &Call<'_>) -> Results {
     if kept.last().is_some_and(|&at| at >= x.shape()[axis] as i64) {
         return Err(call.fails(format!("the condition is longer than {} items", x.shape()[axis])));
     }
-    call.one(x.take(&Array::from_slice(&kept, &[kept.len()]), axis as isize))
+    call.one(x.take(Array::from_slice(&kept, &[kept.len()]), axis as isize))
 }
 
 fn non_zero(call: &Call<'_>) -> Results {

@@ -47,7 +47,7 @@ fn spread(call: &Call<'_>, v: &Array, shape: &[usize], axis: i64, block: usize) 
         return Err(call.fails(format!("scales of shape {:?} for blocks of {block} in {shape:?}", v.shape())));
     }
     let index: Vec<i64> = (0..shape[axis]).map(|i| (i / block) as i64).collect();
-    Ok(v.take(&Array::from_slice(&index, &[index.len()]), axis as isize))
+    Ok(v.take(Array::from_slice(&index, &[index.len()]), axis as isize))
 }
 
 /// The least and greatest value of an integer type.

@@ -51,7 +51,11 @@ fn beginning(x: &Array, shape: &[usize], axis: usize) -> Array {
         return x.clone();
     }
     len[axis] = x.shape()[axis];
-    if len[..] == x.shape()[..] { x.clone() } else { x.slice(&vec![0; len.len()], &vec![1; len.len()], &len) }
+    if len[..] == x.shape()[..] {
+        x.clone()
+    } else {
+        x.strided_slice(&vec![0; len.len()], &vec![1; len.len()], &len)
+    }
 }
 
 fn gather_elements(call: &Call<'_>) -> Results {
@@ -108,7 +112,7 @@ fn scatter_elements(call: &Call<'_>) -> Results {
     if part.shape() == x.shape() {
         return call.one(written);
     }
-    call.one(x.slice_update(&written, &vec![0; x.ndim()], &vec![1; x.ndim()]))
+    call.one(x.strided_slice_update(&written, &vec![0; x.ndim()], &vec![1; x.ndim()]))
 }
 
 fn scatter_nd(call: &Call<'_>) -> Results {

@@ -25,6 +25,7 @@ mod ops;
 mod parts;
 mod program;
 pub mod proto;
+mod steps;
 mod term;
 mod trace;
 
@@ -36,4 +37,5 @@ pub use file::{
 pub use model::Model;
 pub use ops::operators;
 pub use parts::Part;
+pub use steps::Steps;
 pub use term::{Keys, Map, Strings, Term};

@@ -9,6 +9,7 @@ use crate::error::OnnxError;
 use crate::file::{Dim, ElemType, OnnxFile, TensorType, ValueInfo, ValueType};
 use crate::parts::{Part, Program, argument};
 use crate::program::Pending;
+use crate::steps::Steps;
 use crate::term::{Keys, Term};
 use crate::trace::{Environment, check_operators, stored};
 
@@ -67,6 +68,11 @@ impl Model {
     /// The file's representation.
     pub fn file(&self) -> &OnnxFile {
         &self.file
+    }
+
+    /// How many of its nodes the trace under way has done, or the last one.
+    pub fn steps(&self) -> &Arc<Steps> {
+        &self.program.steps
     }
 
     /// The inputs that a caller must give.

@@ -13,6 +13,7 @@ use crate::error::OnnxError;
 use crate::file::{Graph, OnnxFile, Opsets, TensorData};
 use crate::ops::{self, Row, Run};
 use crate::program::{NodeStep, Pending, Step};
+use crate::steps::Steps;
 use crate::term::{Strings, Term};
 
 /// Results of at most this many elements that follow from known values alone
@@ -74,14 +75,17 @@ pub(crate) fn stored(data: &TensorData) -> Result<Term, OnnxError> {
     Ok(Term::Host(data.to_host()?))
 }
 
-/// Does what is pending, until something must be found out on the host.
+/// Does what is pending, counting on from the steps that are done, until something must be found out on the host.
 pub(crate) fn nodes(
     file: &Arc<OnnxFile>,
     pending: &mut Pending,
     environment: &mut Environment,
     looking: &Looking,
+    steps: &Steps,
 ) -> Result<Option<Stop>, OnnxError> {
-    while let Some(step) = pending.next() {
+    for done in steps.done().. {
+        steps.set(done, done + pending.count());
+        let Some(step) = pending.next() else { break };
         let found = match &*step {
             Step::Node(node) => {
                 let row = row_of(node)?;
@@ -103,7 +107,10 @@ pub(crate) fn nodes(
         };
         match found {
             Ok(Entered::Going) => {}
-            Ok(Entered::OnHost(work)) => return Ok(Some(Stop::Loop(work))),
+            Ok(Entered::OnHost(work)) => {
+                steps.set(done + 1, done + 1 + pending.count());
+                return Ok(Some(Stop::Loop(work)));
+            }
             Err(OnnxError::UnknownValue { place, input, origin }) => {
                 let why = OnnxError::UnknownValue { place, input: input.clone(), origin };
                 return Ok(Some(Stop::Read(Stopped { input, why })));

@@ -22,7 +22,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn begin(what: String, quiet: bool) -> Progress {
+    /// `so_far` says how many steps are done, of how many that are known of.
+    pub(crate) fn begin(
+        what: String,
+        quiet: bool,
+        steps: &'static str,
+        so_far: impl Fn() -> Option<(usize, usize)> + Send + 'static,
+    ) -> Progress {
         if quiet || !io::stderr().is_terminal() {
             return Progress { running: None };
         }
@@ -34,7 +40,7 @@ impl Progress {
             // Ends when the sender is dropped.
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = BEAT;
-                let line = line(&what, began.elapsed(), terminal_width());
+                let line = line(&what, so_far(), steps, began.elapsed(), terminal_width());
                 drawn = line.chars().count();
                 let mut out = io::stderr().lock();
                 _ = write!(out, "\r{line}").and_then(|()| out.flush());
@@ -60,12 +66,26 @@ impl Drop for Progress {
     }
 }
 
-/// A bar in which a mark goes to and fro, what is done and for how long.
-fn line(what: &str, passed: Duration, width: usize) -> String {
-    let beat = (passed.as_millis() / BEAT.as_millis()) as usize % (2 * (BAR - 1));
-    let at = beat.min(2 * (BAR - 1) - beat);
-    let bar: String = (0..BAR).map(|i| if i == at { '=' } else { ' ' }).collect();
-    let line = format!("[{bar}] {what}, {:.0} s", passed.as_secs_f64());
+/// A bar that fills, and the steps that are done.
+pub(crate) fn share(done: usize, all: usize, steps: &str) -> String {
+    let full = done.min(all) * BAR / all.max(1);
+    format!("[{}{}] {done} of {all} {steps}", "=".repeat(full), " ".repeat(BAR - full))
+}
+
+/// How much is done, what and for how long. Where that is not known, or all
+/// known steps are done, a mark goes to and fro in the bar.
+fn line(what: &str, so_far: Option<(usize, usize)>, steps: &str, passed: Duration, width: usize) -> String {
+    let (before, after) = match so_far {
+        Some((done, all)) if done < all => (share(done, all, steps), String::new()),
+        known => {
+            let beat = (passed.as_millis() / BEAT.as_millis()) as usize % (2 * (BAR - 1));
+            let at = beat.min(2 * (BAR - 1) - beat);
+            let bar: String = (0..BAR).map(|i| if i == at { '=' } else { ' ' }).collect();
+            (format!("[{bar}]"), known.map_or(String::new(), |(_, all)| format!(", {all} {steps}")))
+        }
+    };
+    let comma = if before.ends_with(']') { "" } else { "," };
+    let line = format!("{before}{comma} {what}{after}, {:.0} s", passed.as_secs_f64());
     // A line that wraps could not be drawn over.
     line.chars().take(width.saturating_sub(1)).collect()
 }
@@ -76,11 +96,21 @@ mod tests {
 
     #[test]
     fn the_line_is_plain_and_keeps_to_the_width() {
-        let at = |beats: u32| line("loading x.onnx", BEAT * beats, 80);
+        let at = |beats: u32| line("loading x.onnx", None, "nodes read", BEAT * beats, 80);
         assert_eq!(at(5), "[     =      ] loading x.onnx, 1 s");
         assert_eq!(at(11), "[           =] loading x.onnx, 2 s");
         assert_eq!(at(21), "[ =          ] loading x.onnx, 4 s");
-        assert_eq!(line("loading", BEAT, 8).chars().count(), 7);
+        assert_eq!(line("loading", None, "nodes read", BEAT, 8).chars().count(), 7);
         assert!(!at(7).contains('\x1b'));
+    }
+
+    #[test]
+    fn the_line_says_how_much_is_done() {
+        let at = |done: usize| line("loading x.onnx", Some((done, 200)), "nodes read", BEAT * 10, 80);
+        assert_eq!(at(0), "[            ] 0 of 200 nodes read, loading x.onnx, 2 s");
+        assert_eq!(at(150), "[=========   ] 150 of 200 nodes read, loading x.onnx, 2 s");
+        assert_eq!(at(199), "[=========== ] 199 of 200 nodes read, loading x.onnx, 2 s");
+        assert_eq!(at(200), "[          = ] loading x.onnx, 200 nodes read, 2 s");
+        assert_eq!(share(3, 0, "cases"), "[            ] 3 of 0 cases");
     }
 }

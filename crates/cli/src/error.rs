@@ -138,9 +138,14 @@ impl CliError {
             CliError::UnknownOutput { meant, gives, .. } => {
                 format!("{}the model gives {}", question(meant.as_deref()), gives.join(", "))
             }
-            CliError::NoValue { name, declared } => format!(
-                "the model takes `{name}`: {declared}; {VALUE_FORMS}; {name}=text: is a string without letters"
-            ),
+            CliError::NoValue { name, declared } => {
+                let empty = if declared.starts_with("STRING") {
+                    format!("; {name}=text: is a string without letters")
+                } else {
+                    String::new()
+                };
+                format!("the model takes `{name}`: {declared}; {VALUE_FORMS}{empty}")
+            }
             CliError::MissingInputs { names, takes: all } => format!(
                 "give it with --input {}=VALUE, or all with --inputs FILE; the model takes {}",
                 names.first().map_or("NAME", String::as_str),

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oneir::onnx::{Model, OnnxError, OnnxFile, Steps, Term};
-use oneir::runtime::Profile;
+use oneir::onnx::{Model, OnnxError, OnnxFile, Term};
+use oneir::runtime::{Profile, Steps};
 use oneir::{Device, Runtime};
 
 use crate::args::GivenArgs;
 use crate::error::CliError;
 use crate::inputs::{self, Missing, Note};
-use crate::progress::Progress;
+use crate::progress::{Progress, Share};
 use crate::show::{self, Output};
 use crate::{device, digits, kinds};
 
@@ -68,11 +68,18 @@ impl Given {
 
     /// As [`Given::run`], the first time, which plans too.
     pub(crate) fn first(&self) -> Result<(Vec<Output>, Duration), CliError> {
-        let steps = self.model.steps().clone();
+        let traced = self.model.steps().clone();
+        let launched = Arc::new(Steps::default());
+        let mut counting = Profile::counting(launched.clone());
+        let so_far = move || {
+            let shares = [Share::of(&launched, "launches"), Share::of(&traced, "nodes traced")];
+            let under_way = shares.into_iter().flatten().find(|share| share.done < share.all);
+            under_way.or(shares[0]).or(shares[1])
+        };
         let what = format!("planning and running {}", self.name);
-        let _progress = Progress::begin(what, self.quiet, "nodes traced", move || steps.so_far());
+        let progress = Progress::begin(what, self.quiet, so_far);
         let began = Instant::now();
-        let outputs = self.run(None)?;
+        let outputs = self.run(progress.is_shown().then_some(&mut counting))?;
         Ok((outputs, began.elapsed()))
     }
 }
@@ -80,8 +87,8 @@ impl Given {
 fn load(path: Option<&Path>, name: &str, quiet: bool) -> Result<(Model, Duration), CliError> {
     let steps = Arc::new(Steps::default());
     let read = steps.clone();
-    let parts = "nodes and tensors read";
-    let _progress = Progress::begin(format!("loading {name}"), quiet, parts, move || read.so_far());
+    let so_far = move || Share::of(&read, "nodes and tensors read");
+    let _progress = Progress::begin(format!("loading {name}"), quiet, so_far);
     let began = Instant::now();
     let file = match path {
         Some(path) => OnnxFile::open_counted(path, &steps),

@@ -25,7 +25,6 @@ mod ops;
 mod parts;
 mod program;
 pub mod proto;
-mod steps;
 mod term;
 mod trace;
 
@@ -35,7 +34,7 @@ pub use file::{
     Producer, TensorData, TensorType, ValueInfo, ValueType,
 };
 pub use model::Model;
+pub use oneir_runtime::Steps;
 pub use ops::operators;
 pub use parts::Part;
-pub use steps::Steps;
 pub use term::{Keys, Map, Strings, Term};

@@ -3,13 +3,12 @@ use std::sync::Arc;
 
 use oneir_array::{Array, Device, Traced};
 use oneir_ir::Spec;
-use oneir_runtime::Profile;
+use oneir_runtime::{Profile, Steps};
 
 use crate::error::OnnxError;
 use crate::file::{Dim, ElemType, OnnxFile, TensorType, ValueInfo, ValueType};
 use crate::parts::{Part, Program, argument};
 use crate::program::Pending;
-use crate::steps::Steps;
 use crate::term::{Keys, Term};
 use crate::trace::{Environment, check_operators, stored};
 

@@ -4,14 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_array::{Array, Device, HostTensor, Traced};
 use oneir_ir::Spec;
-use oneir_runtime::Profile;
+use oneir_runtime::{Profile, Steps};
 
 use crate::call::{Looking, kept_name};
 use crate::control::HostLoop;
 use crate::error::OnnxError;
 use crate::file::OnnxFile;
 use crate::program::Pending;
-use crate::steps::Steps;
 use crate::term::{Keys, Map, Strings, Term};
 use crate::trace::{Environment, Stop, Stopped, nodes};
 

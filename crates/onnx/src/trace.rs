@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oneir_array::{Array, HostTensor};
 use oneir_ir::{Source, State, Value, reference};
+use oneir_runtime::Steps;
 
 use crate::call::{Call, Looking, Made, Results, kept_name, made_name};
 use crate::control::{Entered, HostLoop, Site, stacked};
@@ -13,7 +14,6 @@ use crate::error::OnnxError;
 use crate::file::{Graph, OnnxFile, Opsets, TensorData};
 use crate::ops::{self, Row, Run};
 use crate::program::{NodeStep, Pending, Step};
-use crate::steps::Steps;
 use crate::term::{Strings, Term};
 
 /// Results of at most this many elements that follow from known values alone

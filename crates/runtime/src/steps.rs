@@ -3,13 +3,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How far something is that takes many steps, for another thread to look at.
 ///
 /// ```
-/// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/mlp_digits.onnx");
-/// let steps = oneir_onnx::Steps::default();
+/// use oneir_runtime::Steps;
+///
+/// let steps = Steps::default();
 /// assert_eq!(steps.so_far(), None);
-/// oneir_onnx::OnnxFile::open_counted(path, &steps)?;
-/// let (done, all) = steps.so_far().unwrap();
-/// assert!(done == all && all > 0);
-/// # Ok::<(), oneir_onnx::OnnxError>(())
+/// steps.set(1, 3);
+/// steps.step();
+/// assert_eq!(steps.so_far(), Some((2, 3)));
 /// ```
 #[derive(Debug, Default)]
 pub struct Steps {
@@ -23,21 +23,22 @@ impl Steps {
     /// All may grow: what a loop holds is known once it is entered.
     pub fn so_far(&self) -> Option<(usize, usize)> {
         let all = self.all.load(Ordering::Relaxed);
-        let done = self.done.load(Ordering::Relaxed).min(all);
-        (all > 0).then_some((done, all))
+        (all > 0).then_some((self.done().min(all), all))
     }
 
-    pub(crate) fn done(&self) -> usize {
+    /// Steps done.
+    pub fn done(&self) -> usize {
         self.done.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set(&self, done: usize, all: usize) {
+    /// So many are done, of so many.
+    pub fn set(&self, done: usize, all: usize) {
         self.done.store(done, Ordering::Relaxed);
         self.all.store(all, Ordering::Relaxed);
     }
 
     /// One more is done.
-    pub(crate) fn step(&self) {
+    pub fn step(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 }

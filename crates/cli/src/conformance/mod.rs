@@ -13,7 +13,7 @@ use clap::Args;
 use oneir::onnx::conformance::Case;
 
 use crate::error::CliError;
-use crate::progress::share;
+use crate::progress::Share;
 use crate::{device, print};
 use pool::Pool;
 use report::Report;
@@ -63,7 +63,7 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Result<(), CliError> {
     let shown = io::stderr().is_terminal();
     let progress = |done: usize| {
         if shown {
-            _ = write!(io::stderr(), "\r{}", share(done, cases.len(), "cases"));
+            _ = write!(io::stderr(), "\r{}", Share { done, all: cases.len(), steps: "cases" });
         }
     };
     progress(0);

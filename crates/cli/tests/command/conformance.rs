@@ -210,6 +210,13 @@ fn what_a_case_lacks_or_has_too_much_of_is_said() {
         ));
         expected.push(("piped", "refused", "model.onnx: expected a regular file, found a pipe"));
     }
+    // A folder that is a case itself, too.
+    let alone = printed(&["conformance", &folder.file("cases/more")]);
+    assert!(alone.starts_with("refused more: test_data_set_0/input_1.pb"), "{alone}");
+    std::fs::create_dir_all(folder.file("alone")).unwrap();
+    std::fs::write(folder.file("alone/model.onnx"), &neg).unwrap();
+    let alone = printed(&["conformance", &folder.file("alone")]);
+    assert!(alone.starts_with("refused alone: test_data_set_0: there is no such folder"), "{alone}");
     let (code, report, text) = results(&folder, &["--timeout", "10"]);
     assert_eq!(code, Some(0), "{text}");
     let cases = report["cases"].as_array().unwrap();

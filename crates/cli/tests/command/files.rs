@@ -290,6 +290,9 @@ fn texts_become_strings() {
     assert!(message.contains("no list of strings: `1`"), "{message}");
     let message = refused(&["run", &model, "--input", "x=hello"], 1);
     assert!(message.contains("text:hello"), "{message}");
+    assert_eq!(shown("x=text:"), "y: string[1]\n[\"\"]\n");
+    let message = refused(&["run", &model, "--input", "x="], 1);
+    assert!(message.contains("given no value") && message.contains("x=text: is a string"), "{message}");
     let message = refused(&["run", &model, "--input", "text,pad=1:a"], 1);
     assert!(message.contains("an input of numbers"), "{message}");
 }

@@ -2,6 +2,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use oneir_runtime::Steps;
+
 use super::allowance::Allowance;
 use super::attributes::Attributes;
 use super::external::ExternalFiles;
@@ -11,7 +13,6 @@ use super::sparse::Sparse;
 use super::{TensorData, ValueInfo};
 use crate::error::{OnnxError, Place};
 use crate::proto::{GraphProto, NodeProto};
-use crate::steps::Steps;
 
 /// A graph whose names all resolve, with its nodes in an order in which they
 /// can run.

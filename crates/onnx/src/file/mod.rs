@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use oneir_runtime::Steps;
 use prost::Message;
 
 use crate::error::OnnxError;
 use crate::proto::ModelProto;
-use crate::steps::Steps;
 use allowance::Allowance;
 use external::ExternalFiles;
 use function::FunctionIndex;
@@ -86,6 +86,15 @@ impl OnnxFile {
 
     /// As [`OnnxFile::open`], counting the nodes and stored tensors that are
     /// read.
+    ///
+    /// ```
+    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/mlp_digits.onnx");
+    /// let steps = oneir_onnx::Steps::default();
+    /// oneir_onnx::OnnxFile::open_counted(path, &steps)?;
+    /// let (done, all) = steps.so_far().unwrap();
+    /// assert!(done == all && all > 0);
+    /// # Ok::<(), oneir_onnx::OnnxError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`OnnxFile::open`].

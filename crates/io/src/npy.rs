@@ -106,8 +106,8 @@ pub fn read(path: impl AsRef<Path>) -> Result<HostTensor, IoError> {
 /// use oneir_io::{Stored, npy};
 ///
 /// let path = std::env::temp_dir().join(format!("oneir-io-npy-strings-{}.npy", std::process::id()));
-/// let header = b"\x93NUMPY\x01\x00\x40\x00{'descr': '|S2', 'fortran_order': False, 'shape': (2,)}      \n";
-/// std::fs::write(&path, [&header[..], b"a\0bc"].concat())?;
+/// let header = b"{'descr': '|S2', 'fortran_order': False, 'shape': (2,)}        \n";
+/// std::fs::write(&path, [b"\x93NUMPY\x01\x00\x40\x00", &header[..], b"a\0bc"].concat())?;
 /// let Stored::Strings(strings) = npy::read_stored(&path)? else { panic!() };
 /// assert_eq!((strings.shape, strings.values), (vec![2], vec![b"a".to_vec(), b"bc".to_vec()]));
 /// # std::fs::remove_file(&path)?;

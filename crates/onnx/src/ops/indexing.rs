@@ -164,11 +164,23 @@ fn one_hot(call: &Call<'_>) -> Results {
     let depth = call.host(1)?.values().map_err(|e| call.fails(e.to_string()))?.to_floats();
     let depth = match depth[..] {
         [depth] if (0.0..4e9).contains(&depth) => depth as usize,
-        _ => return Err(call.fails(format!("depth must be one size, found {depth:?}"))),
+        [depth] => {
+            let range = "a number of classes from 0 to below 4e9";
+            return Err(call.fails(format!("input 1 (depth) must be {range}, found {depth}")));
+        }
+        _ => {
+            let (found, shape) = (depth.len(), call.shape(1)?);
+            return Err(call.fails(format!(
+                "input 1 (depth) must be one number of classes, found {found} numbers of shape {shape:?}"
+            )));
+        }
     };
     let values = call.array(2)?;
     if values.shape()[..] != [2] {
-        return Err(call.fails("values must be two numbers: off and on"));
+        return Err(call.fails(format!(
+            "input 2 (values) must be two numbers, off and on, found the shape {:?}",
+            values.shape()
+        )));
     }
     let rank = indices.ndim();
     let axis = call.axis(call.attributes().int_or("axis", -1)?, rank + 1)?;

@@ -60,7 +60,12 @@ pub(crate) fn arctan(z: Complex64) -> Complex64 {
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::{FRAC_PI_2, FRAC_PI_3, LN_2, PI};
+
     use super::*;
+
+    /// The number whose cosh is 3.
+    const COSH_3: f64 = 1.762_747_174_039_086;
 
     #[test]
     fn zeros_tell_the_side_of_a_cut() {
@@ -72,16 +77,16 @@ mod tests {
         };
         let c = Complex64::new;
         // From C's casin, cacos, cacosh, catanh, casinh and catan.
-        close(arcsin(c(3.0, 0.0)), 1.570796326794896619, 1.762747174039086050);
-        close(arcsin(c(3.0, -0.0)), 1.570796326794896619, -1.762747174039086050);
-        close(arccos(c(3.0, 0.0)), 0.0, -1.762747174039086050);
-        close(arccos(c(-3.0, -0.0)), 3.141592653589793, 1.762747174039086050);
-        close(arccosh(c(0.5, -0.0)), 0.0, -1.047197551196597746);
-        close(arccosh(c(-3.0, 0.0)), 1.762747174039086050, 3.141592653589793);
-        close(arctanh(c(3.0, 0.0)), 0.346573590279972654, 1.570796326794896619);
-        close(arctanh(c(3.0, -0.0)), 0.346573590279972654, -1.570796326794896619);
-        close(arcsinh(c(0.0, 3.0)), 1.762747174039086050, 1.570796326794896619);
-        close(arctan(c(-0.0, 3.0)), -1.570796326794896619, 0.346573590279972654);
+        close(arcsin(c(3.0, 0.0)), FRAC_PI_2, COSH_3);
+        close(arcsin(c(3.0, -0.0)), FRAC_PI_2, -COSH_3);
+        close(arccos(c(3.0, 0.0)), 0.0, -COSH_3);
+        close(arccos(c(-3.0, -0.0)), PI, COSH_3);
+        close(arccosh(c(0.5, -0.0)), 0.0, -FRAC_PI_3);
+        close(arccosh(c(-3.0, 0.0)), COSH_3, PI);
+        close(arctanh(c(3.0, 0.0)), LN_2 / 2.0, FRAC_PI_2);
+        close(arctanh(c(3.0, -0.0)), LN_2 / 2.0, -FRAC_PI_2);
+        close(arcsinh(c(0.0, 3.0)), COSH_3, FRAC_PI_2);
+        close(arctan(c(-0.0, 3.0)), -FRAC_PI_2, LN_2 / 2.0);
         close(arctan(c(1e-20, 0.0)), 1e-20, 0.0);
     }
 }

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oneir_tensor::HostTensor;
@@ -56,6 +57,28 @@ pub struct Node {
     ready: OnceLock<Box<[Payload]>>,
     place: Place,
     label: OnceLock<Arc<str>>,
+    trace: Option<Trace>,
+}
+
+/// While it lasts, values that depend on what it marks keep what they were made
+/// from, also once they are computed: transforms walk it.
+#[derive(Debug, Clone, Default)]
+pub struct Trace(Arc<AtomicBool>);
+
+impl Trace {
+    /// Begins to keep.
+    pub fn new() -> Trace {
+        Trace(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Stops keeping: values computed from now on let go of their inputs.
+    pub fn end(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    fn lasts(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// Whether a node has been evaluated.
@@ -101,6 +124,12 @@ impl Node {
         if self.ready.get().is_some() { State::Ready } else { State::Pending(inputs.clone()) }
     }
 
+    /// The inputs that the node still holds: all until it is evaluated, and while
+    /// a [`Trace`] keeps them.
+    pub fn operands(&self) -> SmallVec<[Value; 2]> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The evaluated results, one per output.
     pub fn ready(&self) -> Option<&[Payload]> {
         self.ready.get().map(AsRef::as_ref)
@@ -111,6 +140,9 @@ impl Node {
         debug_assert_eq!(results.len(), self.outputs.len());
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         _ = self.ready.set(results.into());
+        if self.trace.as_ref().is_some_and(Trace::lasts) {
+            return;
+        }
         let released = std::mem::take(&mut *inputs);
         drop(inputs);
         release(released);
@@ -150,6 +182,7 @@ impl Value {
             ready: cell,
             place: Place::Internal,
             label: OnceLock::new(),
+            trace: None,
         };
         Value { node: Arc::new(node), index: 0 }
     }
@@ -188,6 +221,16 @@ impl Value {
         inputs: &[&Value],
         place: Place,
     ) -> Result<SmallVec<[Value; 1]>, Invalid> {
+        let trace = inputs.iter().find_map(|v| v.node.trace.as_ref().filter(|t| t.lasts()));
+        Value::record_in(trace.cloned(), primitive, inputs, place)
+    }
+
+    fn record_in(
+        trace: Option<Trace>,
+        primitive: Primitive,
+        inputs: &[&Value],
+        place: Place,
+    ) -> Result<SmallVec<[Value; 1]>, Invalid> {
         let specs: SmallVec<[&Spec; 4]> = inputs.iter().map(|v| v.spec()).collect();
         let outputs = primitive.infer(&specs)?;
         let count = outputs.len() as u32;
@@ -198,8 +241,31 @@ impl Value {
             ready: OnceLock::new(),
             place,
             label: OnceLock::new(),
+            trace,
         });
         Ok((0..count).map(|index| Value { node: node.clone(), index }).collect())
+    }
+
+    /// The same value once more, apart from all that was recorded from it so far.
+    pub(crate) fn again(&self) -> Result<Value, Invalid> {
+        let same = Primitive::Reshape(self.spec().shape.to_vec());
+        Value::record(same, &[self], Place::Internal)
+    }
+
+    /// The same value once more, marked: what is recorded from it keeps its inputs
+    /// while the trace lasts.
+    ///
+    /// # Errors
+    /// Never, for values that could be recorded.
+    pub fn traced(&self, trace: &Trace) -> Result<Value, Invalid> {
+        let same = Primitive::Reshape(self.spec().shape.to_vec());
+        let mut marked = Value::record_in(Some(trace.clone()), same, &[self], Place::Internal)?;
+        Ok(marked.swap_remove(0))
+    }
+
+    /// An output of a node.
+    pub(crate) fn output(node: &Arc<Node>, index: usize) -> Value {
+        Value { node: node.clone(), index: index as u32 }
     }
 
     /// The node.

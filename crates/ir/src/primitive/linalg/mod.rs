@@ -171,11 +171,11 @@ impl Rules for Linalg<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         None
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         None
     }
 

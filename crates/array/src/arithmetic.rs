@@ -6,10 +6,10 @@ use std::ops::{
 };
 
 use oneir_ir::{BinaryOp, Place, Primitive, UnaryOp, Value};
-use oneir_tensor::{Complex32, DType, bf16, broadcast_shapes, f16, promote};
+use oneir_tensor::{DType, broadcast_shapes, promote};
 
 use crate::create::{converted, presented};
-use crate::operand::{Operand, Side};
+use crate::operand::{Number, Operand, Side};
 use crate::record::inexact;
 use crate::{Array, Reason};
 
@@ -318,8 +318,8 @@ macro_rules! operators {
                     *self = functions::$call(&*self, right);
                 }
             }
-            operators!(@left $trait $method $call
-                bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 f16 bf16 Complex32);
+            // One type of integers and one of floats: so a literal on the left has a type.
+            operators!(@left $trait $method $call f64 i32 Number);
         )*
     };
     (@left $trait:ident $method:ident $call:ident $($t:ty)*) => {

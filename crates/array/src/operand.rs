@@ -165,6 +165,9 @@ pub(crate) use sealed::Sealed;
 /// assert_eq!((&bytes + 7).dtype(), DType::U8);
 /// assert_eq!((&bytes * 0.5).dtype(), DType::F32);
 /// assert!((&bytes + 300).check().is_err());
+/// // On the left of an operator stands a literal, or any number as a `Number`.
+/// let share = 0.5f32;
+/// assert_eq!((1 / &halves + oneir_array::Number::from(share) * &halves).dtype(), DType::F16);
 /// ```
 pub trait Operand: Sealed {}
 

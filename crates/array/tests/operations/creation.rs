@@ -24,7 +24,7 @@ fn filling_honours_the_dtype() {
     assert_eq!(values::<i32>(&row.ones_like(None)), [1, 1]);
     assert_eq!(row.empty_like(None).shape(), [2]);
     assert_fails(&row.reshape(&[3]).ones_like(None), "reshape", "2 elements");
-    assert_eq!(Array::zeros(&[0, 3], DType::Bool).to_vec::<bool>().unwrap(), []);
+    assert_eq!(Array::zeros(&[0, 3], DType::Bool).to_vec::<bool>().unwrap(), [false; 0]);
 }
 
 #[test]

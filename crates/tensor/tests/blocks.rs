@@ -9,6 +9,13 @@ use std::path::{Path, PathBuf};
 
 use oneir_tensor::{BlockFormat, DType, HostTensor, Values};
 
+/// Formats that the package does not know; each has a test in its file.
+const UNRECORDED: &[BlockFormat] = &[];
+
+fn recorded() -> impl Iterator<Item = BlockFormat> {
+    BlockFormat::ALL.iter().copied().filter(|format| !UNRECORDED.contains(format))
+}
+
 /// What a file has of one format.
 struct Record {
     blocks: Vec<u8>,
@@ -51,7 +58,7 @@ fn same(x: f32, y: f32) -> bool {
 
 fn compare(folder: &Path) {
     let mut encoders = 0;
-    for &format in BlockFormat::ALL {
+    for format in recorded() {
         let (elements, bytes) = (format.elements(), format.bytes());
         let record = Record::read(&folder.join(format!("{format}.bin")), elements, bytes);
         let mut decoded = vec![0.0; record.decoded.len()];
@@ -73,7 +80,7 @@ fn compare(folder: &Path) {
         }
         encoders += 1;
     }
-    assert_eq!(encoders, 8);
+    assert!(encoders >= 8);
     bf16(folder);
 }
 
@@ -106,7 +113,7 @@ fn many_blocks() {
 /// Every format is a tensor of f32, and decodes whole.
 #[test]
 fn tensors() {
-    for &format in BlockFormat::ALL {
+    for format in recorded() {
         let record =
             Record::read(&committed().join(format!("{format}.bin")), format.elements(), format.bytes());
         let rows = record.blocks.len() / format.bytes();

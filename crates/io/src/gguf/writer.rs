@@ -14,7 +14,8 @@ use super::{Array, Kind, MAGIC, MOST_DIMENSIONS, Metadata, TensorInfo, Value, re
 const VERSION: u32 = 3;
 
 /// Writes a file of version 3: metadata and tensors in the order given, the tensors at
-/// multiples of `general.alignment`, where the metadata have it, else of 32.
+/// multiples of `general.alignment`, where the metadata have it, else of 32. The last one
+/// is followed by as many zeros as take the file to such a multiple.
 ///
 /// # Errors
 /// When a tensor's type is none that the format has, it has more than four dimensions,
@@ -81,7 +82,12 @@ fn head(tensors: &[TensorInfo], metadata: &Metadata, path: &Path) -> Result<(Vec
 }
 
 fn put(file: &mut impl Write, head: &[u8], tensors: &[TensorInfo], alignment: usize) -> io::Result<()> {
-    for part in std::iter::once(head).chain(tensors.iter().map(|tensor| tensor.bytes.bytes())) {
+    let parts = tensors.iter().map(|tensor| tensor.bytes.bytes()).filter(|bytes| !bytes.is_empty());
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return file.write_all(head);
+    }
+    for part in std::iter::once(head).chain(parts) {
         file.write_all(part)?;
         let padding = (part.len() as u64).next_multiple_of(alignment as u64) - part.len() as u64;
         io::copy(&mut io::repeat(0).take(padding), file)?;

@@ -42,7 +42,7 @@ fn blocks_are_decoded_packed_or_skipped() {
 fn what_is_saved_is_loaded() {
     let path = path("saved");
     let x = Array::arange(6, DType::F32).reshape(&[2, 3]);
-    let turned = x.transpose(&[1, 0]).astype(DType::BF16);
+    let turned = x.transpose([1, 0]).astype(DType::BF16);
     let metadata: Metadata = [("layers", 2u32)].into_iter().collect();
     files::save_gguf(&path, &[("x", &x), ("turned", &turned)], &metadata).unwrap();
     let (arrays, said) = files::load_gguf(&path, Blocks::Decoded).unwrap();

@@ -18,6 +18,8 @@ use super::{Metadata, TensorInfo, Texts, Value};
 const LEAST_ENTRY: usize = 8 + 4 + 1;
 /// Those of a tensor's entry: a name's length, a number of dimensions, a type, a place.
 const LEAST_TENSOR: usize = 8 + 4 + 4 + 8;
+/// The most bytes of an element, stored or decoded.
+const WIDEST: usize = 8;
 
 pub(super) fn parse(file: &Buffer, path: &Path) -> Result<Contents, IoError> {
     let mut at = Cursor { bytes: file.bytes(), read: 0, place: Place::file(path) };
@@ -182,8 +184,8 @@ impl<'a> Entry<'a> {
             let found = format!("rows of {row} in {kind}, whose blocks have {}", kind.elements());
             return Err(place.malformed("shape", "rows of whole blocks", found));
         }
-        // Sizes of 0 do not hide a product that wraps.
-        let whole = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size.max(1)));
+        // Sizes of 0 do not hide a product that wraps, nor one that decoded numbers would.
+        let whole = shape.iter().try_fold(WIDEST, |product, &size| product.checked_mul(size.max(1)));
         let fits = whole.and_then(|whole| isize::try_from(whole).ok());
         let count = fits.map(|_| shape.iter().product());
         let bytes = count.and_then(|count| kind.bytes_for(count)).ok_or_else(too_large)?;

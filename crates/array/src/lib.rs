@@ -51,6 +51,7 @@ mod scans;
 mod selection;
 mod sorting;
 mod spectral;
+pub mod transforms;
 mod windows;
 
 pub use array::{Array, eval, eval_on};
@@ -76,4 +77,7 @@ pub use scans::ScanOp;
 pub use selection::Unique;
 pub use sorting::SearchSide;
 pub use spectral::{FftOp, LinalgOp};
+pub use transforms::{
+    Frozen, MapAxes, Tree, grad, jvp, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
+};
 pub use windows::{Convolution, WindowOp, Windows};

@@ -14,11 +14,11 @@ import sys
 
 import mlx.core as mx
 
-from array_oracle import elementwise, movement, reductions
+from array_oracle import elementwise, indexing, linear, movement, products, reductions
 from array_oracle.departures import DEPARTURES
 from array_oracle.record import Recorder
 
-FAMILIES = [elementwise, reductions, movement]
+FAMILIES = [elementwise, reductions, movement, indexing, products, linear]
 
 
 def names():

@@ -28,6 +28,8 @@ def with_zero(case):
     return case.dtype in INTS and bool((case.given[-1].array == 0).any())
 
 
+CONVOLUTIONS = [f"conv{back}{n}d" for back in ("", "_transpose") for n in (1, 2, 3)] + ["conv_general", "convolve"]
+
 DEPARTURES = [
     Departure("smallest-over-minus-one", ["floor_divide", "remainder", "divmod"], lambda c: False,
               "MLX's process ends (SIGFPE) where the smallest integer is divided by -1; the quotient wraps."),
@@ -56,4 +58,9 @@ DEPARTURES = [
               dtype=lambda c: c.args[2].name),
     Departure("float-to-integer", ["astype"], lambda c: c.dtype in FLOATS and c.args[1].name in INTS,
               "MLX gives what the processor leaves where the integer does not hold the number; ours saturates, and NaN gives 0."),
+    Departure("convolution-f64", CONVOLUTIONS, any_of("f64"), "MLX refuses most convolutions of f64, and computes the others in f32."),
+    Departure("convolution-groups", ["conv3d", "conv_transpose3d", "conv_general"], always,
+              "MLX has groups in one and two dimensions only."),
+    Departure("gather-halves", ["gather_mm"], any_of(*HALVES), "MLX on the CPU refuses half types."),
+    Departure("segmented-halves", ["segmented_mm"], any_of(*HALVES), "MLX on the CPU mixes up rows of half types."),
 ]

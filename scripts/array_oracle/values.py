@@ -128,7 +128,7 @@ class Given:
         array = np.asarray(array)
         if array.ndim == 0:
             layout = "plain"
-        if array.size == 0 and layout in ("broadcast", "spread"):
+        if array.size == 0 and layout in ("broadcast", "spread", "offset"):
             layout = "plain"
         self.layout = layout
         self.shape = list(array.shape)

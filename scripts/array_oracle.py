@@ -14,11 +14,11 @@ import sys
 
 import mlx.core as mx
 
-from array_oracle import elementwise, indexing, linear, movement, products, reductions
+from array_oracle import elementwise, fused, indexing, linear, movement, packed, products, reductions, sampling
 from array_oracle.departures import DEPARTURES
 from array_oracle.record import Recorder
 
-FAMILIES = [elementwise, reductions, movement, indexing, products, linear]
+FAMILIES = [elementwise, reductions, movement, indexing, products, linear, sampling, packed, fused]
 
 
 def names():
@@ -46,6 +46,9 @@ def main():
     for line in recorder.disagreements:
         if not only or line[0].split("(")[0] in only:
             print("disagree", *[str(part).replace("\n", " ")[:200] for part in line], file=sys.stderr)
+    if "--audit" in sys.argv:
+        for (name, why), count in sorted(recorder.refusals.items()):
+            print("refused", count, name, why.replace("\n", " "), file=sys.stderr)
     if recorder.disagreements and "--audit" not in sys.argv:
         raise SystemExit(f"{len(recorder.disagreements)} cases in which the libraries disagree")
     folder.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ class Recorder:
     """All cases of all operations."""
 
     def __init__(self):
-        self.ops, self.disagreements, self.used = {}, [], {}
+        self.ops, self.disagreements, self.used, self.refusals = {}, [], {}, {}
 
     def op(self, name, compare, kind="values"):
         """Cases of an operation are compared so."""
@@ -127,6 +127,7 @@ class Recorder:
         if ours is None or theirs is None:
             result, oracle = (theirs, "numpy") if ours is None else (ours, "mlx")
             if isinstance(result, Exception):
+                self.refusals[(case.op, str(result)[:110])] = self.refusals.get((case.op, str(result)[:110]), 0) + 1
                 case.oracle, case.error = oracle, True
             else:
                 case.oracle, case.outputs = oracle, result

@@ -220,7 +220,7 @@ impl Backend for Narrow {
 
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError> {
         if bytes > MOST_MEMORY || Instant::now() > self.until {
-            return Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes });
+            return Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes, active: 0, limit: None });
         }
         self.cpu.allocate(bytes)
     }
@@ -247,7 +247,7 @@ impl Backend for Narrow {
 
     fn submit(&self, work: Work<'_>) -> Result<Event, RuntimeError> {
         if Instant::now() > self.until {
-            return Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes: 0 });
+            return Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes: 0, active: 0, limit: None });
         }
         self.cpu.submit(work)
     }

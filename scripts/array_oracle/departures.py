@@ -47,6 +47,8 @@ DEPARTURES = [
               any_of(*HALVES), "MLX's running sums of half types round at every step; ours accumulate in f32."),
     Departure("half-var", ["var", "std"], any_of(*HALVES),
               "MLX's variance of half types rounds the mean and the squares; ours computes in f32."),
+    Departure("zero-size-sums", ["logsumexp"], lambda c: 0 in c.given[0].shape,
+              "MLX refuses arrays without elements where the result has none either."),
     Departure("zero-size", ["argmax", "argmin"], lambda c: 0 in c.given[0].shape,
               "MLX refuses arrays without elements where the result has none either.", dtype=lambda c: "u32"),
     Departure("integer-softmax", ["softmax"], lambda c: c.dtype in ("bool", *INTS),
@@ -67,4 +69,6 @@ DEPARTURES = [
     Departure("norm-f64", ["fast.layer_norm", "fast.rms_norm"], any_of("f64"), "MLX computes these of f64 in f32."),
     Departure("half-cross-entropy", ["fast.cross_entropy"], lambda c: c.dtype in HALVES or 0 in c.given[0].shape,
               "MLX on the CPU reduces in the half type, and refuses arrays without elements; ours computes in f32.", dtype=lambda c: "f32"),
+    Departure("quantized-both", ["qqmm", "gather_qqmm"], lambda c: False,
+              "MLX has no kernel on the CPU; the answer is the product of both sides taken through MLX's quantize and dequantize."),
 ]

@@ -4,11 +4,11 @@ import mlx.core as mx
 import numpy as np
 
 from array_oracle.compare import EXACT, scale
-from array_oracle.record import Unknown
-from array_oracle.values import NUMPY, D, Given, draw, from_mlx, generator
+from array_oracle.values import MLX, NUMPY, D, Given, draw, from_mlx, generator, to_mlx
 
 AFFINE = [("affine", group, bits) for group in (32, 64, 128) for bits in (2, 3, 4, 5, 6, 8)]
 OTHERS = [("mxfp4", 32, 4), ("mxfp8", 32, 8), ("nvfp4", 16, 4)]
+NAMES_OF = {kind: name for name, kind in MLX.items()}
 CLOSE = scale(2e-5, 1e-11, 4e-3, 3e-2)
 
 
@@ -61,10 +61,25 @@ def record(r):
                         r.case("gather_qmm", [x, parts[0], parts[1], biases, i, j, True, group, bits, mode, False],
                                lambda x, w, s, b, i, j, t, g, n, m, o: mx.gather_qmm(x, w, s, b, i, j, t, g, n, m, sorted_indices=o))
                 if mode != "affine":
-                    r.case("qqmm", [x, parts[0], parts[1], group, bits, mode], lambda x, w, s, g, n, m: mx.qqmm(x, w, s, g, n, m))
-                    if len(shape) == 3:
-                        r.case("gather_qqmm", [x, parts[0], parts[1], left, right, group, bits, mode],
-                               lambda x, w, s, i, j, g, n, m: mx.gather_qqmm(x, w, s, i, j, g, n, m))
+                    def both(x, w, s, g, n, m):
+                        """Both sides through the format, and their product."""
+                        with mx.stream(mx.cpu):
+                            x = to_mlx(x)
+                            left = mx.dequantize(*mx.quantize(x, g, n, m), group_size=g, bits=n, mode=m, dtype=mx.float32)
+                            right = mx.dequantize(to_mlx(w), to_mlx(s), group_size=g, bits=n, mode=m, dtype=mx.float32)
+                            return np.array(left, np.float64), np.array(right, np.float64), NUMPY[NAMES_OF[x.dtype]]
+
+                    def plain(x, w, s, g, n, m):
+                        left, right, kind = both(x, w, s, g, n, m)
+                        return (left @ np.swapaxes(right, -1, -2)).astype(kind)
+
+                    def picked(x, w, s, i, j, g, n, m):
+                        left, right, kind = both(x, w, s, g, n, m)
+                        return (left[i] @ np.swapaxes(right[j], -1, -2)).astype(kind)
+                    if len(shape) == 2:
+                        r.case("qqmm", [x, parts[0], parts[1], group, bits, mode], None, plain, departure="quantized-both")
+                    else:
+                        r.case("gather_qqmm", [x, parts[0], parts[1], left, right, group, bits, mode], None, picked, departure="quantized-both")
     rng = generator("quantize", "wrong")
     for shape in [(4, 100), (128,), (2, 31)]:
         r.case("quantize", [Given(draw(rng, shape, "f32")), 64, 4, "affine"], quantize)

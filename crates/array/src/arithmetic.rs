@@ -6,10 +6,11 @@ use std::ops::{
 };
 
 use oneir_ir::{BinaryOp, Place, Primitive, UnaryOp, Value};
-use oneir_tensor::{Complex32, DType, bf16, broadcast_shapes, f16, promote};
+use oneir_tensor::{DType, broadcast_shapes, promote};
 
 use crate::create::{converted, presented};
-use crate::operand::{Operand, Side};
+use crate::operand::{Number, Operand, Side};
+use crate::record::inexact;
 use crate::{Array, Reason};
 
 /// Two values of one dtype and shape.
@@ -17,11 +18,6 @@ fn matched(a: &Value, b: &Value, dtype: DType, place: &Place) -> Result<(Value, 
     let shape = broadcast_shapes(&a.spec().shape, &b.spec().shape)?;
     let one = |v: &Value| presented(&converted(v, dtype, place)?, &shape, place);
     Ok((one(a)?, one(b)?))
-}
-
-/// The dtype that a function which only floats have computes in.
-fn inexact(dtype: DType) -> DType {
-    if dtype.is_inexact() { dtype } else { DType::F32 }
 }
 
 macro_rules! unary {
@@ -105,8 +101,6 @@ unary! {
     floor: Floor;
     /// Smallest integer not below each element.
     ceil: Ceil;
-    /// Nearest integer, ties to even.
-    round: Round;
     /// Integer part, toward zero.
     trunc: Trunc;
     /// Whether each element is NaN.
@@ -128,7 +122,13 @@ unary! {
 /// A function of two sides, in the dtype that `domain` makes of what both
 /// promote to.
 #[track_caller]
-fn binary(op: &'static str, f: BinaryOp, a: Side<'_>, b: Side<'_>, domain: fn(DType) -> DType) -> Array {
+pub(crate) fn binary(
+    op: &'static str,
+    f: BinaryOp,
+    a: Side<'_>,
+    b: Side<'_>,
+    domain: fn(DType) -> DType,
+) -> Array {
     let record = |a: &Value, b: &Value, place| Ok(Value::record(Primitive::Binary(f), &[a, b], place)?);
     match (a, b) {
         (Side::Array(a), Side::Array(b)) => Array::build(op, [a, b], |[a, b], place| {
@@ -153,8 +153,18 @@ fn binary(op: &'static str, f: BinaryOp, a: Side<'_>, b: Side<'_>, domain: fn(DT
 }
 
 /// Any dtype.
-fn as_it_is(dtype: DType) -> DType {
+pub(crate) fn as_it_is(dtype: DType) -> DType {
     dtype
+}
+
+/// What is asked for truth.
+fn truth(_: DType) -> DType {
+    DType::Bool
+}
+
+/// What has bits to shift: bool counts as u8.
+fn shiftable(dtype: DType) -> DType {
+    if dtype == DType::Bool { DType::U8 } else { dtype }
 }
 
 macro_rules! binary {
@@ -203,7 +213,8 @@ binary! {
     floor_divide: FloorDivide;
     /// What floor division leaves, with the divisor's sign.
     remainder: Remainder;
-    /// What division toward zero leaves, with the dividend's sign.
+    /// What division toward zero leaves, with the dividend's sign; of integers
+    /// 0 where the divisor is.
     fmod: Fmod;
     /// Element-wise power.
     power: Power;
@@ -231,16 +242,18 @@ binary! {
     logical_and: LogicalAnd;
     /// Whether either is not zero.
     logical_or: LogicalOr;
+    /// Whether one of them is not zero, and the other is.
+    logical_xor: NotEqual(truth);
     /// Bits set in both.
     bitwise_and: BitwiseAnd;
     /// Bits set in either.
     bitwise_or: BitwiseOr;
     /// Bits set in one of them.
     bitwise_xor: BitwiseXor;
-    /// Each element moved up by the other's number of bits.
-    left_shift: ShiftLeft;
-    /// Each element moved down by the other's number of bits.
-    right_shift: ShiftRight;
+    /// Each element moved up by the other's number of bits: 0 past the width.
+    left_shift: ShiftLeft(shiftable);
+    /// Each element moved down by the other's number of bits, keeping the sign.
+    right_shift: ShiftRight(shiftable);
 }
 
 impl Array {
@@ -305,8 +318,8 @@ macro_rules! operators {
                     *self = functions::$call(&*self, right);
                 }
             }
-            operators!(@left $trait $method $call
-                bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 f16 bf16 Complex32);
+            // One type of integers and one of floats: so a literal on the left has a type.
+            operators!(@left $trait $method $call f64 i32 Number);
         )*
     };
     (@left $trait:ident $method:ident $call:ident $($t:ty)*) => {

@@ -42,6 +42,14 @@ impl Array {
         }
     }
 
+    /// The recorded value, for a call that has refused failed operands.
+    pub(crate) fn value_or_reason(&self) -> Result<Value, Reason> {
+        match &self.0 {
+            Inner::Recorded(value) => Ok(value.clone()),
+            Inner::Failed(failure) => Err(failure.reason.clone()),
+        }
+    }
+
     /// Whether every call on the way here made sense.
     ///
     /// # Errors

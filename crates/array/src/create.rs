@@ -1,6 +1,8 @@
 use oneir_ir::{Place, Primitive, Value};
-use oneir_tensor::{DType, Element, HostTensor, Shape, Values};
+use oneir_tensor::{DType, Element, HostTensor, Shape};
 
+use crate::operand::{Number, Operand, Side};
+use crate::record::Record as _;
 use crate::{Array, Reason};
 
 impl Array {
@@ -29,38 +31,101 @@ impl Array {
         Array::from_host(HostTensor::scalar(value))
     }
 
-    /// `number` everywhere.
+    /// `value` everywhere, converted to `dtype` as [`Array::astype`] does; with
+    /// `None` in its own: i32 (i64 where it needs it) of an integer, f32 of a float.
+    /// An array is presented with the shape.
+    ///
+    /// ```
+    /// # use oneir_cpu as _;
+    /// use oneir_array::{Array, DType};
+    /// assert_eq!(Array::full(&[2], u64::MAX, DType::U64).to_vec::<u64>()?, [u64::MAX; 2]);
+    /// let row = Array::from_slice(&[1f32, 2.5], &[2]);
+    /// assert_eq!(Array::full(&[2, 2], &row, DType::I32).to_vec::<i32>()?, [1, 2, 1, 2]);
+    /// assert_eq!(Array::full(&[2], true, None).dtype(), DType::Bool);
+    /// # Ok::<(), oneir_array::ArrayError>(())
+    /// ```
     #[track_caller]
-    pub fn full(shape: &[usize], number: f64, dtype: DType) -> Array {
-        let one = Values::Float(vec![number]).convert(dtype);
-        match HostTensor::from_values(dtype, &[], &one) {
-            Ok(value) => Array::from_host(value).broadcast_to(shape),
-            Err(e) => Array::failed("full", e),
+    #[must_use]
+    pub fn full(shape: &[usize], value: impl Operand, dtype: impl Into<Option<DType>>) -> Array {
+        filled("full", shape, value.side(), dtype.into())
+    }
+
+    /// `value` in this array's shape, in `dtype`, or with `None` in this array's.
+    #[track_caller]
+    #[must_use]
+    pub fn full_like(&self, value: impl Operand, dtype: impl Into<Option<DType>>) -> Array {
+        self.alike("full_like", value.side(), dtype.into())
+    }
+
+    #[track_caller]
+    fn alike(&self, op: &'static str, value: Side<'_>, dtype: Option<DType>) -> Array {
+        match self.check() {
+            Ok(()) => filled(op, &self.shape(), value, Some(dtype.unwrap_or(self.dtype()))),
+            Err(_) => self.clone(),
         }
     }
 
     /// Zeros.
     #[track_caller]
+    #[must_use]
     pub fn zeros(shape: &[usize], dtype: DType) -> Array {
-        Array::full(shape, 0.0, dtype)
+        filled("zeros", shape, Side::Number(Number::Int(0)), Some(dtype))
+    }
+
+    /// Zeros in this array's shape, in `dtype`, or with `None` in this array's.
+    #[track_caller]
+    #[must_use]
+    pub fn zeros_like(&self, dtype: impl Into<Option<DType>>) -> Array {
+        self.alike("zeros_like", Side::Number(Number::Int(0)), dtype.into())
     }
 
     /// Ones.
     #[track_caller]
+    #[must_use]
     pub fn ones(shape: &[usize], dtype: DType) -> Array {
-        Array::full(shape, 1.0, dtype)
+        filled("ones", shape, Side::Number(Number::Int(1)), Some(dtype))
     }
 
-    /// The numbers 0, 1, … below `n`.
+    /// Ones in this array's shape, in `dtype`, or with `None` in this array's.
     #[track_caller]
-    pub fn arange(n: usize, dtype: DType) -> Array {
-        Array::iota(&[n], 0, dtype)
+    #[must_use]
+    pub fn ones_like(&self, dtype: impl Into<Option<DType>>) -> Array {
+        self.alike("ones_like", Side::Number(Number::Int(1)), dtype.into())
+    }
+
+    /// An array whose elements are to be replaced: until then, zeros.
+    #[track_caller]
+    #[must_use]
+    pub fn empty(shape: &[usize], dtype: DType) -> Array {
+        filled("empty", shape, Side::Number(Number::Int(0)), Some(dtype))
+    }
+
+    /// [`Array::empty`] in this array's shape, in `dtype`, or with `None` in this
+    /// array's.
+    #[track_caller]
+    #[must_use]
+    pub fn empty_like(&self, dtype: impl Into<Option<DType>>) -> Array {
+        self.alike("empty_like", Side::Number(Number::Int(0)), dtype.into())
     }
 
     /// The numbers 0, 1, … along one axis, the same along all others.
     #[track_caller]
+    #[must_use]
     pub fn iota(shape: &[usize], axis: usize, dtype: DType) -> Array {
         Array::primitive("iota", Primitive::Iota { dtype, shape: shape.to_vec(), axis }, [])
+    }
+}
+
+/// A value everywhere.
+#[track_caller]
+fn filled(op: &'static str, shape: &[usize], value: Side<'_>, dtype: Option<DType>) -> Array {
+    match value {
+        Side::Array(array) => Array::build(op, [array], |[x], at| {
+            at.broadcast(&at.cast(x, dtype.unwrap_or(x.spec().dtype))?, shape)
+        }),
+        Side::Number(number) => {
+            Array::build(op, [], |[], at| at.broadcast(&Value::constant(number.held(dtype)?), shape))
+        }
     }
 }
 

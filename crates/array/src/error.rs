@@ -47,6 +47,19 @@ pub enum Reason {
         /// The dtype.
         dtype: oneir_tensor::DType,
     },
+    /// A place that is known lies outside of a dimension.
+    #[error("index {index} is out of range for axis {axis} of size {size}")]
+    Index {
+        /// The place, negative when counted from the end.
+        index: i64,
+        /// The indexed dimension.
+        axis: usize,
+        /// Its size.
+        size: usize,
+    },
+    /// A value that a size depends on cannot be computed.
+    #[error("a size depends on a value that cannot be computed: {0}")]
+    Evaluation(String),
     /// Parameters that only make sense together do not.
     #[error("{0}")]
     Parameters(String),
@@ -82,6 +95,17 @@ pub enum ArrayError {
     /// It has another element type, or not one element.
     #[error(transparent)]
     Tensor(#[from] TensorError),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(Arc<oneir_io::IoError>),
+    /// A file that should hold one array holds none or several.
+    #[error("{}: expected one array, found {}: {}", path.display(), names.len(), names.join(", "))]
+    NotOneArray {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The arrays' names.
+        names: Vec<String>,
+    },
     /// `item` on an array of other than one element.
     #[error("item needs one element, found shape {shape:?}")]
     NotOneElement {

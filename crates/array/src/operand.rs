@@ -37,12 +37,42 @@ impl Number {
         self.dtype_beside(DType::Bool)
     }
 
+    /// The number converted to `dtype`, whatever it loses there; with none, in its
+    /// own.
+    ///
+    /// # Errors
+    /// Of integers that no dtype holds.
+    pub(crate) fn held(self, dtype: Option<DType>) -> Result<HostTensor, Reason> {
+        let own = match self {
+            Number::Int(n) if i32::try_from(n).is_err() && i64::try_from(n).is_ok() => DType::I64,
+            Number::Int(n) if i64::try_from(n).is_err() => DType::U64,
+            _ => self.dtype(),
+        };
+        let dtype = dtype.unwrap_or(own);
+        let wide = match self {
+            Number::Int(n) if !dtype.is_inexact() => Values::Signed(vec![match i64::try_from(n) {
+                Ok(n) => n,
+                // Converting to integers keeps the low bits.
+                Err(_) => u64::try_from(n).map_err(|_| self.misfit(dtype))? as i64,
+            }]),
+            Number::Int(n) => Values::Float(vec![n as f64]),
+            Number::Bool(b) => Values::Bool(vec![b]),
+            Number::Float(x) => Values::Float(vec![x]),
+            Number::Complex(z) => HostTensor::scalar(z).values()?,
+        };
+        Ok(HostTensor::from_values(dtype, &[], &wide.convert(dtype))?)
+    }
+
+    fn misfit(self, dtype: DType) -> Reason {
+        Reason::Literal { value: self.to_string(), dtype }
+    }
+
     /// The number in `dtype`, without dimensions.
     ///
     /// # Errors
     /// When `dtype` has integers and this is none of them.
     pub(crate) fn constant(self, dtype: DType) -> Result<Value, Reason> {
-        let misfit = || Reason::Literal { value: self.to_string(), dtype };
+        let misfit = || self.misfit(dtype);
         let values = match self {
             Number::Bool(b) => Values::Bool(vec![b]),
             Number::Int(n) if dtype.is_inexact() => Values::Float(vec![n as f64]),
@@ -96,6 +126,15 @@ impl Side<'_> {
         }
     }
 
+    /// This side as it stands beside an array of `dtype`.
+    #[track_caller]
+    pub(crate) fn beside(self, op: &'static str, dtype: DType) -> Array {
+        match self {
+            Side::Array(array) => array.clone(),
+            Side::Number(number) => self.of(op, number.dtype_beside(dtype)),
+        }
+    }
+
     /// This side as an array by itself.
     #[track_caller]
     pub(crate) fn array(self, op: &'static str) -> Array {
@@ -126,6 +165,9 @@ pub(crate) use sealed::Sealed;
 /// assert_eq!((&bytes + 7).dtype(), DType::U8);
 /// assert_eq!((&bytes * 0.5).dtype(), DType::F32);
 /// assert!((&bytes + 300).check().is_err());
+/// // On the left of an operator stands a literal, or any number as a `Number`.
+/// let share = 0.5f32;
+/// assert_eq!((1 / &halves + oneir_array::Number::from(share) * &halves).dtype(), DType::F16);
 /// ```
 pub trait Operand: Sealed {}
 

@@ -10,9 +10,13 @@
 //! # Ok::<(), oneir_array::ArrayError>(())
 //! ```
 
-use crate::{Array, Axes, DType, Operand};
+use crate::{
+    Array, ArrayError, Axes, Counting, DType, Indexing, Limit, Operand, PadMode, Padding, QuantileMethod,
+    SearchSide, Sections, Unique,
+};
 
 pub use crate::arithmetic::functions::*;
+pub use crate::joining::broadcast_shapes;
 
 /// Functions that call the method of their name.
 macro_rules! mirrors {
@@ -43,6 +47,31 @@ macro_rules! makers {
         )*
     };
 }
+
+/// Functions that call the method of their name, and tell at once whether the call
+/// made sense.
+macro_rules! fallible {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {
+        $(
+            #[doc = concat!("[`Array::", stringify!($name), "`] as a function.")]
+            ///
+            /// # Errors
+            /// As of the method.
+            #[track_caller]
+            pub fn $name(x: &Array, $($argument: $kind),*) -> Result<$result, ArrayError> {
+                x.$name($($argument),*)
+            }
+        )*
+    };
+}
+
+// Other names of functions: NumPy's and the array standard's.
+pub use self::{
+    arccos as acos, arccosh as acosh, arcsin as asin, arcsinh as asinh, arctan as atan, arctan2 as atan2,
+    arctanh as atanh, concatenate as concat, conjugate as conj, cumprod as cumulative_prod,
+    cumsum as cumulative_sum, left_shift as bitwise_left_shift, power as pow,
+    right_shift as bitwise_right_shift, transpose as permute_dims,
+};
 
 // Element-wise, in the order of `arithmetic.rs`.
 mirrors! {
@@ -77,7 +106,6 @@ mirrors! {
     lgamma();
     floor();
     ceil();
-    round();
     trunc();
     isnan();
     isinf();
@@ -103,17 +131,16 @@ mirrors! {
 mirrors! {
     argmax(axis: impl Axes, keepdims: bool);
     argmin(axis: impl Axes, keepdims: bool);
-    sort(axis: isize);
-    argsort(axis: isize);
-    take(indices: &Array, axis: isize);
-    take_along_axis(indices: &Array, axis: isize);
+    take(indices: impl Operand, axis: impl Axes);
+    take_along_axis(indices: &Array, axis: impl Axes);
+    put_along_axis(indices: &Array, values: impl Operand, axis: impl Axes);
     softmax(axis: isize);
     matmul(other: &Array);
 }
 
 mirrors! {
-    slice(start: &[usize], step: &[isize], len: &[usize]);
-    slice_update(update: &Array, start: &[usize], step: &[isize]);
+    strided_slice(start: &[usize], step: &[isize], len: &[usize]);
+    strided_slice_update(update: &Array, start: &[usize], step: &[isize]);
     reshape(shape: &[isize]);
     broadcast_to(shape: &[usize]);
     transpose(axes: impl Axes);
@@ -127,6 +154,132 @@ mirrors! {
 makers! {
     zeros(shape: &[usize], dtype: DType);
     ones(shape: &[usize], dtype: DType);
+    empty(shape: &[usize], dtype: DType);
+    full(shape: &[usize], value: impl Operand, dtype: impl Into<Option<DType>>);
+    iota(shape: &[usize], axis: usize, dtype: DType);
+    arange(range: impl Counting, dtype: impl Into<Option<DType>>);
+    linspace(start: impl Into<f64>, stop: impl Into<f64>, num: usize, endpoint: bool, dtype: DType);
+    eye(n: usize, m: impl Into<Option<usize>>, k: isize, dtype: DType);
+    identity(n: usize, dtype: DType);
+    tri(n: usize, m: impl Into<Option<usize>>, k: isize, dtype: DType);
+    bartlett(m: usize);
+    blackman(m: usize);
+    hamming(m: usize);
+    hanning(m: usize);
     concatenate(arrays: &[Array], axis: isize);
     stack(arrays: &[Array], axis: isize);
+}
+
+/// [`Array::broadcast_arrays`] as a function.
+///
+/// # Errors
+/// As of the method.
+#[track_caller]
+pub fn broadcast_arrays(arrays: &[Array]) -> Result<Vec<Array>, ArrayError> {
+    Array::broadcast_arrays(arrays)
+}
+
+/// [`Array::meshgrid`] as a function.
+///
+/// # Errors
+/// As of the method.
+#[track_caller]
+pub fn meshgrid(arrays: &[Array], sparse: bool, indexing: Indexing) -> Result<Vec<Array>, ArrayError> {
+    Array::meshgrid(arrays, sparse, indexing)
+}
+
+// Element-wise operations of several functions.
+mirrors! {
+    positive();
+    degrees();
+    radians();
+    isfinite();
+    isposinf();
+    isneginf();
+    nan_to_num(nan: f64, posinf: impl Into<Option<f64>>, neginf: impl Into<Option<f64>>);
+    round(decimals: i32);
+    clip(min: impl Limit, max: impl Limit);
+    divmod(other: impl Operand) -> (Array, Array);
+    isclose(other: impl Operand, rtol: f64, atol: f64, equal_nan: bool);
+    allclose(other: impl Operand, rtol: f64, atol: f64, equal_nan: bool);
+    array_equal(other: impl Operand, equal_nan: bool);
+}
+
+// Statistics.
+mirrors! {
+    var(axes: impl Axes, keepdims: bool, ddof: isize);
+    std(axes: impl Axes, keepdims: bool, ddof: isize);
+    logsumexp(axes: impl Axes, keepdims: bool);
+    count_nonzero(axes: impl Axes, keepdims: bool);
+    minmax(axes: impl Axes, keepdims: bool) -> (Array, Array);
+    median(axes: impl Axes, keepdims: bool);
+    quantile(q: impl Operand, axes: impl Axes, keepdims: bool, method: QuantileMethod);
+}
+
+// Running combinations.
+mirrors! {
+    cumsum(axis: impl Axes, reverse: bool, inclusive: bool);
+    cumprod(axis: impl Axes, reverse: bool, inclusive: bool);
+    cummax(axis: impl Axes, reverse: bool, inclusive: bool);
+    cummin(axis: impl Axes, reverse: bool, inclusive: bool);
+    logcumsumexp(axis: impl Axes, reverse: bool, inclusive: bool);
+    diff(n: usize, axis: isize);
+}
+
+// Orders and selections.
+mirrors! {
+    sort(axis: impl Axes);
+    argsort(axis: impl Axes);
+    partition(kth: isize, axis: impl Axes);
+    argpartition(kth: isize, axis: impl Axes);
+    topk(k: usize, axis: impl Axes);
+    searchsorted(values: &Array, side: SearchSide);
+    unique(size: usize, fill: impl Limit) -> Unique;
+    isin(test: impl Operand);
+    interp(xp: &Array, fp: &Array, left: impl Into<Option<f64>>, right: impl Into<Option<f64>>);
+}
+
+// Selections whose sizes depend on data.
+fallible! {
+    unique_all() -> Unique;
+    nonzero() -> Vec<Array>;
+    compress(condition: &Array, axis: impl Axes) -> Array;
+    bincount(min_length: usize) -> Array;
+    bincount_weighted(weights: &Array, min_length: usize) -> Array;
+}
+
+// Shapes, joins and parts.
+mirrors! {
+    slice(starts: &Array, axes: impl Axes, size: &[usize]);
+    slice_update(update: &Array, starts: &Array, axes: impl Axes);
+    flatten(start: isize, end: isize);
+    unflatten(axis: isize, shape: &[isize]);
+    t();
+    matrix_transpose();
+    swapaxes(a: isize, b: isize);
+    moveaxis(source: impl Axes, destination: impl Axes);
+    roll(shift: impl Axes, axis: impl Axes);
+    as_strided(shape: &[usize], strides: &[isize], offset: usize);
+    contiguous();
+    atleast_1d();
+    atleast_2d();
+    atleast_3d();
+    depends(others: &[Array]);
+    repeat(repeats: usize, axis: impl Axes);
+    tile(repeats: &[usize]);
+    pad(width: impl Into<Padding>, mode: PadMode, value: impl Operand);
+    tril(k: isize);
+    triu(k: isize);
+    diag(k: isize);
+    diagonal(offset: isize, axis1: isize, axis2: isize);
+    trace(offset: isize, axis1: isize, axis2: isize, dtype: impl Into<Option<DType>>);
+    full_like(value: impl Operand, dtype: impl Into<Option<DType>>);
+    zeros_like(dtype: impl Into<Option<DType>>);
+    ones_like(dtype: impl Into<Option<DType>>);
+    empty_like(dtype: impl Into<Option<DType>>);
+}
+
+fallible! {
+    split(sections: impl Into<Sections>, axis: isize) -> Vec<Array>;
+    unstack(axis: isize) -> Vec<Array>;
 }

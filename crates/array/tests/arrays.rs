@@ -36,7 +36,7 @@ fn reductions_and_shapes() {
     assert_eq!(floats(&x.transpose([1, 0])), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     assert_eq!(x.reshape(&[3, -1]).shape().to_vec(), [3, 2]);
     assert_eq!(x.argmax(-1, false).to_vec::<u32>().unwrap(), [2, 2]);
-    let picked = x.take(&Array::from_slice(&[2i64, -3], &[2]), 1);
+    let picked = x.take(Array::from_slice(&[2i64, -3], &[2]), 1);
     assert_eq!(floats(&picked), [3.0, 1.0, 6.0, 4.0]);
     let joined = Array::concatenate(&[x.clone(), x.narrow(1, 0, 0), x.narrow(1, 1, 1)], 1);
     assert_eq!(floats(&joined), [1.0, 2.0, 3.0, 2.0, 4.0, 5.0, 6.0, 5.0]);

@@ -6,6 +6,8 @@ use std::path::Path;
 
 /// Methods that are no operations: what an array is, and its value.
 const PLAIN: &[&str] = &[
+    "is_done",
+    "iter",
     "check",
     "dtype",
     "eval",
@@ -15,6 +17,7 @@ const PLAIN: &[&str] = &[
     "shape",
     "size",
     "to_host",
+    "to_ndarray",
     "to_vec",
     "value",
 ];
@@ -37,6 +40,9 @@ const LOWER: &[&str] = &[
     "scatter_along_axis",
     "transposed_convolution",
 ];
+
+/// Methods that are written like an index.
+const SYNTAX: &[&str] = &["at", "index"];
 
 /// Names of what stands after a keyword at the beginning of a line, up to a
 /// bracket.
@@ -88,7 +94,7 @@ fn methods_and_functions_mirror_each_other() {
     let binary = fs::read_to_string(source.join("arithmetic.rs")).unwrap();
     let table = binary.rsplit("binary! {").next().unwrap().split("\n}").next().unwrap();
     functions.extend(table.lines().filter_map(|l| Some(l.trim().split_once(": ")?.0.to_owned())));
-    for name in PLAIN.iter().chain(LOWER) {
+    for name in PLAIN.iter().chain(LOWER).chain(SYNTAX) {
         methods.remove(*name);
     }
     let missing: Vec<_> = methods.difference(&functions).collect();

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use oneir::passes::PASSES;
 
-use crate::conformance::{ConformanceArgs, WorkerArgs};
+use crate::conformance::ConformanceArgs;
 
 /// Runs ONNX models, and shows what becomes of them
 ///
@@ -52,14 +52,13 @@ pub(crate) enum Command {
     /// Runs cases in the layout of the standard's own tests
     ///
     /// A case is a folder with model.onnx and test_data_set_0/input_0.pb,
-    /// output_0.pb and so on. The exit code is 1 when a result is wrong or a
-    /// case takes its process down.
+    /// output_0.pb and so on. One without a data set, or with more files than the
+    /// model has inputs or outputs, is refused. The exit code is 1 when a result
+    /// is wrong or a case takes its process down.
     Conformance(ConformanceArgs),
     /// Lists the ONNX operators that are there, with the versions at which each
     /// changed
     Operators,
-    #[command(hide = true)]
-    ConformanceWorker(WorkerArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -67,7 +66,8 @@ Examples:
   oneir run
   oneir run model.onnx --input x=random:1x3x224x224
   oneir run model.onnx --input image=cat.png --top 5 --labels classes.txt
-  oneir run model.onnx --inputs all.npz --save outputs.safetensors --time";
+  oneir run model.onnx --inputs all.npz --save outputs.safetensors --time
+  oneir run model.onnx --input x=0 --output scores --full";
 
 /// How inputs are written.
 pub(crate) const INPUTS: &str = include_str!("inputs.txt");
@@ -82,7 +82,8 @@ pub(crate) struct GivenArgs {
     ///
     /// A value is a number, a nested list such as [[1,2],[3,4]], or one of
     /// zeros, ones and random, with a shape or without: random:2x3.
-    /// A file is .npy, .npz or .safetensors with one tensor, .png, .jpg or .wav.
+    /// A file is .npy, .npz or .safetensors with one tensor, a picture (.png, .jpg,
+    /// .bmp, .tif, .webp, .jp2, .pnm and its like) or a sound (.wav).
     /// picture,size=224:FILE and the like say how a file is read.
     /// `oneir help inputs` explains all forms, with examples.
     #[arg(long, value_name = "NAME=VALUE|NAME=FILE", allow_negative_numbers = true, verbatim_doc_comment)]
@@ -115,6 +116,17 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) given: GivenArgs,
 
+    /// Prints or saves this output only; may be given again for more of them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) output: Vec<String>,
+
+    /// Prints all values, however many there are
+    ///
+    /// Without it, of long outputs the least, the mean, the largest and some of
+    /// the values are printed.
+    #[arg(long, conflicts_with_all = ["top", "labels", "softmax", "save", "quiet"], verbatim_doc_comment)]
+    pub(crate) full: bool,
+
     /// Saves the outputs under their names (.npz, .safetensors; .npy for one)
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
@@ -128,7 +140,8 @@ pub(crate) struct RunArgs {
     /// JSON is a list of names, or an object of names by place, such as
     /// {"0": "cat"}; FILE#KEY is what an object in a file has under a key, as
     /// in config.json#id2label. metadata:KEY takes the lines that the model's
-    /// file has under a key. Without --top, the 5 largest are printed.
+    /// file has under a key. Without --top, the 5 largest are printed. A note
+    /// says so where there are fewer names than places, or more.
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) labels: Option<String>,
 

@@ -52,11 +52,13 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     let memory = Memory { before, peak: status("VmHWM:") };
     let mut profile = Profile::default();
     let profiled = PROFILED.min(runs.len());
+    let mut ends = Vec::with_capacity(profiled);
     for _ in 0..profiled {
         given.run(Some(&mut profile))?;
+        ends.push(profile.launches.len());
     }
     if let Some(path) = &args.given.profile {
-        trace::write(path, &given.name, given.device.name(), &profile)?;
+        trace::write(path, &given.name, given.device.name(), &profile, &ends)?;
     }
     let spec = |value: &oneir::onnx::Term| match value.spec() {
         Some(spec) => spec.to_string(),

@@ -18,6 +18,8 @@ use crate::literal::LiteralFault;
 pub(crate) enum CliError {
     #[error("{}", model_message(model, source))]
     Model { model: String, source: Box<OnnxError> },
+    #[error("{model}: not an ONNX model: it is {what}")]
+    NotAModel { model: String, what: &'static str, advice: &'static str },
     #[error("{source}")]
     Device { source: Box<RuntimeError> },
     #[error("{source}")]
@@ -29,7 +31,11 @@ pub(crate) enum CliError {
     #[error("`--input {text}` does not say for which input it is")]
     Unnamed { text: String, takes: Vec<String> },
     #[error("{from} gives `{name}`, which the model does not take")]
-    UnknownInput { name: String, from: String, takes: Vec<String> },
+    UnknownInput { name: String, meant: Option<String>, from: String, takes: Vec<String> },
+    #[error("`--output {name}`: the model gives no output of this name")]
+    UnknownOutput { name: String, meant: Option<String>, gives: Vec<String> },
+    #[error("input `{name}` is given no value: expected one after `{name}=`, found nothing")]
+    NoValue { name: String, declared: String },
     #[error("input `{name}` is given twice")]
     GivenTwice { name: String },
     #[error("no value for input{} {}", if names.len() == 1 { "" } else { "s" }, quoted(names))]
@@ -79,7 +85,7 @@ pub(crate) enum CliError {
     #[error("{}: output `{name}` holds {what}, which no tensor file can hold", path.display())]
     UnsavableOutput { path: PathBuf, name: String, what: &'static str },
     #[error("`--shape` names `{name}`, which the model does not take")]
-    UnknownShape { name: String, takes: Vec<String> },
+    UnknownShape { name: String, meant: Option<String>, takes: Vec<String> },
     #[error("{model} has no graph to show: {reason}")]
     NoGraph { model: String, reason: String, assumed: Vec<String> },
     #[error("{source}")]
@@ -124,8 +130,21 @@ impl CliError {
             CliError::Unnamed { takes: all, .. } => {
                 format!("write NAME=VALUE or NAME=FILE; the model takes {}", all.join(", "))
             }
-            CliError::UnknownInput { takes: all, .. } | CliError::UnknownShape { takes: all, .. } => {
-                return takes(all);
+            CliError::NotAModel { advice, .. } => (*advice).into(),
+            CliError::UnknownInput { meant, takes: all, .. }
+            | CliError::UnknownShape { meant, takes: all, .. } => {
+                format!("{}the model takes {}", question(meant.as_deref()), all.join(", "))
+            }
+            CliError::UnknownOutput { meant, gives, .. } => {
+                format!("{}the model gives {}", question(meant.as_deref()), gives.join(", "))
+            }
+            CliError::NoValue { name, declared } => {
+                let empty = if declared.starts_with("STRING") {
+                    format!("; {name}=text: is a string without letters")
+                } else {
+                    String::new()
+                };
+                format!("the model takes `{name}`: {declared}; {VALUE_FORMS}{empty}")
             }
             CliError::MissingInputs { names, takes: all } => format!(
                 "give it with --input {}=VALUE, or all with --inputs FILE; the model takes {}",
@@ -215,6 +234,11 @@ fn file_advice(error: &IoError) -> Option<&'static str> {
 /// What is said of inputs of which a size was taken to be 1.
 pub(crate) fn assumption(names: &[String]) -> String {
     format!("open sizes of {} are taken to be 1; --shape NAME=2x3 sets them", names.join(", "))
+}
+
+/// Asks whether a name was meant.
+fn question(meant: Option<&str>) -> String {
+    meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default()
 }
 
 fn quoted(names: &[String]) -> String {

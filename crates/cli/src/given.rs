@@ -1,18 +1,19 @@
 //! What a command is given: a device, a model, and values for its inputs.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oneir::onnx::{Model, OnnxError, OnnxFile, Term};
-use oneir::runtime::Profile;
+use oneir::runtime::{Profile, Steps};
 use oneir::{Device, Runtime};
 
 use crate::args::GivenArgs;
 use crate::error::CliError;
 use crate::inputs::{self, Missing, Note};
-use crate::progress::Progress;
+use crate::progress::{Progress, Share};
 use crate::show::{self, Output};
-use crate::{device, digits};
+use crate::{device, digits, kinds};
 
 /// A model with values for its inputs, ready to run.
 pub(crate) struct Given {
@@ -25,6 +26,8 @@ pub(crate) struct Given {
     pub(crate) notes: Vec<Note>,
     /// How long reading the model took.
     pub(crate) loaded: Duration,
+    /// The outputs that are wanted; all where there is no list.
+    pub(crate) wanted: Option<Vec<String>>,
     quiet: bool,
 }
 
@@ -46,7 +49,7 @@ impl Given {
             }
             None => vec![(digits::INPUT.to_owned(), Term::Host(digits::pictures()?))],
         };
-        Ok(Given { name, model, device, values, notes, loaded, quiet })
+        Ok(Given { name, model, device, values, notes, loaded, wanted: None, quiet })
     }
 
     /// Runs the model and waits for its outputs.
@@ -54,26 +57,44 @@ impl Given {
         let arguments: Vec<(&str, Term)> =
             self.values.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let failed = |source| CliError::Model { model: self.name.clone(), source: Box::new(source) };
-        show::fetch(&self.device, self.model.call_with(&self.device, &arguments, profile).map_err(failed)?)
+        let mut outputs = self.model.call_with(&self.device, &arguments, profile).map_err(failed)?;
+        if let Some(wanted) = &self.wanted {
+            let place = |name: &str| wanted.iter().position(|other| other == name);
+            outputs.retain(|(name, _)| place(name).is_some());
+            outputs.sort_by_key(|(name, _)| place(name));
+        }
+        show::fetch(&self.device, outputs)
     }
 
     /// As [`Given::run`], the first time, which plans too.
     pub(crate) fn first(&self) -> Result<(Vec<Output>, Duration), CliError> {
-        let _progress = Progress::begin(format!("planning and running {}", self.name), self.quiet);
+        let traced = self.model.steps().clone();
+        let launched = Arc::new(Steps::default());
+        let mut counting = Profile::counting(launched.clone());
+        let so_far = move || {
+            let shares = [Share::of(&launched, "launches"), Share::of(&traced, "nodes traced")];
+            let under_way = shares.into_iter().flatten().find(|share| share.done < share.all);
+            under_way.or(shares[0]).or(shares[1])
+        };
+        let what = format!("planning and running {}", self.name);
+        let progress = Progress::begin(what, self.quiet, so_far);
         let began = Instant::now();
-        let outputs = self.run(None)?;
+        let outputs = self.run(progress.is_shown().then_some(&mut counting))?;
         Ok((outputs, began.elapsed()))
     }
 }
 
 fn load(path: Option<&Path>, name: &str, quiet: bool) -> Result<(Model, Duration), CliError> {
-    let _progress = Progress::begin(format!("loading {name}"), quiet);
+    let steps = Arc::new(Steps::default());
+    let read = steps.clone();
+    let so_far = move || Share::of(&read, "nodes and tensors read");
+    let _progress = Progress::begin(format!("loading {name}"), quiet, so_far);
     let began = Instant::now();
     let file = match path {
-        Some(path) => OnnxFile::open(path),
+        Some(path) => OnnxFile::open_counted(path, &steps),
         None => OnnxFile::from_bytes(digits::MODEL, None),
     };
-    let failed = |source: OnnxError| CliError::Model { model: name.into(), source: Box::new(source) };
+    let failed = |source: OnnxError| kinds::refusal(path, name, source);
     let model = file.and_then(Model::new).map_err(failed)?;
     Ok((model, began.elapsed()))
 }

@@ -14,16 +14,17 @@ use crate::args::{GraphForm, InspectArgs, LIFTED};
 use crate::diagram::{Diagram, op_name};
 use crate::error::CliError;
 use crate::inputs::{Open, declared_dtype, declared_shape, takes};
+use crate::nearest::nearest;
 use crate::report::{
     Breaks, FileFacts, GraphFacts, Parameters, PlanFacts, Report, TraceFacts, Traced, ValueFacts,
 };
-use crate::{device, dot, print, svg};
+use crate::{device, dot, kinds, print, svg};
 
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), CliError> {
     let device = device(args.device.as_deref())?;
     let name = args.model.display().to_string();
-    let file = OnnxFile::open(&args.model)
-        .map_err(|source| CliError::Model { model: name.clone(), source: Box::new(source) })?;
+    let file =
+        OnnxFile::open(&args.model).map_err(|source| kinds::refusal(Some(&args.model), &name, source))?;
     let shapes = given_shapes(&file, &args.shape)?;
     let facts = file_facts(&file);
     let assumed = assumed(&file, &shapes);
@@ -79,7 +80,12 @@ fn given_shapes<'a>(
     let mut shapes = BTreeMap::new();
     for (name, shape) in given {
         if !expected.iter().any(|info| info.name == *name) {
-            return Err(CliError::UnknownShape { name: name.clone(), takes: takes(&expected) });
+            let meant = nearest(name, expected.iter().map(|info| info.name.as_str()));
+            return Err(CliError::UnknownShape {
+                name: name.clone(),
+                meant: meant.map(str::to_owned),
+                takes: takes(&expected),
+            });
         }
         if shapes.insert(name.as_str(), shape.as_slice()).is_some() {
             return Err(CliError::GivenTwice { name: name.clone() });

@@ -11,7 +11,9 @@ mod exact;
 mod given;
 mod inputs;
 mod inspect;
+mod kinds;
 mod literal;
+mod nearest;
 mod numbers;
 mod operators;
 mod progress;
@@ -34,7 +36,10 @@ use args::{Cli, Command};
 use error::CliError;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    if conformance::is_worker() {
+        return ended(conformance::work());
+    }
+    ended(match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Bench(args) => bench::bench(&args),
@@ -46,8 +51,10 @@ fn main() -> ExitCode {
         }
         Command::Conformance(args) => conformance::conformance(&args),
         Command::Operators => operators::operators(),
-        Command::ConformanceWorker(args) => conformance::work(&args),
-    };
+    })
+}
+
+fn ended(done: Result<(), CliError>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read the output wants no more of it.

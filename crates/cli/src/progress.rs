@@ -5,6 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use oneir::runtime::Steps;
+
 use crate::show::terminal_width;
 
 /// What takes less says nothing.
@@ -22,7 +24,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn begin(what: String, quiet: bool) -> Progress {
+    /// `so_far` says how much is done, where that is known.
+    pub(crate) fn begin(
+        what: String,
+        quiet: bool,
+        so_far: impl Fn() -> Option<Share> + Send + 'static,
+    ) -> Progress {
         if quiet || !io::stderr().is_terminal() {
             return Progress { running: None };
         }
@@ -34,7 +41,7 @@ impl Progress {
             // Ends when the sender is dropped.
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = BEAT;
-                let line = line(&what, began.elapsed(), terminal_width());
+                let line = line(&what, so_far(), began.elapsed(), terminal_width());
                 drawn = line.chars().count();
                 let mut out = io::stderr().lock();
                 _ = write!(out, "\r{line}").and_then(|()| out.flush());
@@ -50,6 +57,13 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Whether somebody is told.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.running.is_some()
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.running.take() {
@@ -60,12 +74,47 @@ impl Drop for Progress {
     }
 }
 
-/// A bar in which a mark goes to and fro, what is done and for how long.
-fn line(what: &str, passed: Duration, width: usize) -> String {
-    let beat = (passed.as_millis() / BEAT.as_millis()) as usize % (2 * (BAR - 1));
-    let at = beat.min(2 * (BAR - 1) - beat);
-    let bar: String = (0..BAR).map(|i| if i == at { '=' } else { ' ' }).collect();
-    let line = format!("[{bar}] {what}, {:.0} s", passed.as_secs_f64());
+/// Steps that are done, of those that are known of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) done: usize,
+    pub(crate) all: usize,
+    /// What the steps are.
+    pub(crate) steps: &'static str,
+}
+
+impl Share {
+    pub(crate) fn of(counted: &Steps, steps: &'static str) -> Option<Share> {
+        counted.so_far().map(|(done, all)| Share { done, all, steps })
+    }
+}
+
+/// A bar that fills, and the steps that are done.
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Share { done, all, steps } = self;
+        let full = (*done).min(*all) * BAR / (*all).max(1);
+        write!(f, "[{}{}] {done} of {all} {steps}", "=".repeat(full), " ".repeat(BAR - full))
+    }
+}
+
+/// How much is done, what and for how long. Where that is not known, or all
+/// known steps are done, a mark goes to and fro in the bar.
+fn line(what: &str, so_far: Option<Share>, passed: Duration, width: usize) -> String {
+    let (before, after) = match so_far {
+        Some(share) if share.done < share.all => (share.to_string(), String::new()),
+        known => {
+            let beat = (passed.as_millis() / BEAT.as_millis()) as usize % (2 * (BAR - 1));
+            let at = beat.min(2 * (BAR - 1) - beat);
+            let bar: String = (0..BAR).map(|i| if i == at { '=' } else { ' ' }).collect();
+            (
+                format!("[{bar}]"),
+                known.map_or(String::new(), |share| format!(", {} {}", share.all, share.steps)),
+            )
+        }
+    };
+    let comma = if before.ends_with(']') { "" } else { "," };
+    let line = format!("{before}{comma} {what}{after}, {:.0} s", passed.as_secs_f64());
     // A line that wraps could not be drawn over.
     line.chars().take(width.saturating_sub(1)).collect()
 }
@@ -76,11 +125,22 @@ mod tests {
 
     #[test]
     fn the_line_is_plain_and_keeps_to_the_width() {
-        let at = |beats: u32| line("loading x.onnx", BEAT * beats, 80);
+        let at = |beats: u32| line("loading x.onnx", None, BEAT * beats, 80);
         assert_eq!(at(5), "[     =      ] loading x.onnx, 1 s");
         assert_eq!(at(11), "[           =] loading x.onnx, 2 s");
         assert_eq!(at(21), "[ =          ] loading x.onnx, 4 s");
-        assert_eq!(line("loading", BEAT, 8).chars().count(), 7);
+        assert_eq!(line("loading", None, BEAT, 8).chars().count(), 7);
         assert!(!at(7).contains('\x1b'));
+    }
+
+    #[test]
+    fn the_line_says_how_much_is_done() {
+        let share = |done, all| Share { done, all, steps: "nodes read" };
+        let at = |done: usize| line("loading x.onnx", Some(share(done, 200)), BEAT * 10, 80);
+        assert_eq!(at(0), "[            ] 0 of 200 nodes read, loading x.onnx, 2 s");
+        assert_eq!(at(150), "[=========   ] 150 of 200 nodes read, loading x.onnx, 2 s");
+        assert_eq!(at(199), "[=========== ] 199 of 200 nodes read, loading x.onnx, 2 s");
+        assert_eq!(at(200), "[          = ] loading x.onnx, 200 nodes read, 2 s");
+        assert_eq!(share(3, 0).to_string(), "[            ] 3 of 0 nodes read");
     }
 }

@@ -133,6 +133,61 @@ impl Ranking {
         Ok(out)
     }
 
+    /// What there are labels too few or too many for; `from` is what messages call
+    /// them.
+    pub(crate) fn unnamed(&self, outputs: &[Output], from: &str) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut longest = 0;
+        for Output { name, value } in outputs {
+            let OutputValue::Tensor(tensor) = value else { continue };
+            if tensor.count() == 0 || tensor.count() > MAX_ELEMENTS {
+                continue;
+            }
+            let Ok(values) = tensor.values() else { continue };
+            match values {
+                Values::Float(_) => {
+                    let cols = tensor.shape().last().copied().unwrap_or(1);
+                    longest = longest.max(cols);
+                    // Of a text, place 0 is the blank, and one past the last label a space.
+                    let places = if self.ctc { 0..cols.saturating_sub(1) } else { 0..cols };
+                    let mut missing = places.clone().filter(|&at| self.labels.get(at).is_none());
+                    let Some(first) = missing.next() else { continue };
+                    let count = 1 + missing.count();
+                    if self.ctc && first + 1 == places.end {
+                        continue;
+                    }
+                    notes.push(format!(
+                        "{from} has names for {} of the {} places in rows of `{name}`; place {} is the first \
+                         without: are they the labels of this model?",
+                        places.len() - count,
+                        places.len(),
+                        first + usize::from(self.ctc)
+                    ));
+                }
+                Values::Complex(_) => {}
+                answers => {
+                    let answers = answers.to_floats();
+                    let known = |&&at: &&f64| at >= 0.0 && self.labels.get(at as usize).is_some();
+                    if let Some(answer) = answers.iter().find(|at| !known(at)) {
+                        notes.push(format!(
+                            "{from} has no name for the answer {answer} in `{name}`: are they the labels of \
+                             this model?"
+                        ));
+                    }
+                }
+            }
+        }
+        let last = self.labels.0.keys().max().map_or(0, |last| last + 1);
+        if longest > 0 && last > longest {
+            notes.push(format!(
+                "{from} has names up to place {}, and rows have {longest} places at most: are they the labels of \
+                 this model?",
+                last - 1
+            ));
+        }
+        notes
+    }
+
     fn rows(&self, tensor: &HostTensor) -> Result<String, TensorError> {
         let cols = tensor.shape().last().copied().unwrap_or(1);
         if tensor.count() > MAX_ELEMENTS {

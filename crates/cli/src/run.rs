@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use oneir::HostTensor;
 use oneir::io::{Format, IoError};
-use oneir::onnx::Term;
+use oneir::onnx::{Term, ValueInfo};
 use oneir::runtime::Profile;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
 use crate::given::Given;
-use crate::inputs::{Missing, Note};
+use crate::inputs::{Missing, Note, takes};
+use crate::nearest::nearest;
+use crate::numbers::Extent;
 use crate::ranking::{Labels, Ranking};
 use crate::show::{self, Output};
 use crate::{bench, digits, note, print, trace};
@@ -20,7 +22,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
     if let Some(path) = &args.save {
         check_savable(path)?;
     }
-    let given = Given::of(&args.given, Missing::Refuse, args.quiet)?;
+    let mut given = Given::of(&args.given, Missing::Refuse, args.quiet)?;
+    given.wanted = wanted(&args.output, given.model.outputs())?;
     let ranking = ranking(args, &given)?;
     for told in &given.notes {
         match told {
@@ -30,7 +33,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
         }
     }
     if let Some(path) = &args.save {
-        check_outputs(path, given.model.outputs().len())?;
+        let all = given.model.outputs().len();
+        check_outputs(path, given.wanted.as_ref().map_or(all, Vec::len))?;
     }
     let (outputs, first) = given.first()?;
     if args.time {
@@ -47,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
     if let Some(path) = &args.given.profile {
         let mut profile = Profile::default();
         given.run(Some(&mut profile))?;
-        trace::write(path, &given.name, given.device.name(), &profile)?;
+        trace::write(path, &given.name, given.device.name(), &profile, &[profile.launches.len()])?;
     }
     if let Some(path) = &args.save {
         show::save(path, &outputs)?;
@@ -60,16 +64,50 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
             let names: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
             print(&format!("{}: {}\n", path.display(), names.join(", ")))
         }
-        (None, Some(ranking)) => print(&ranking.text(&outputs)?),
+        (None, Some(ranking)) => {
+            if let Some(from) = &args.labels {
+                ranking.unnamed(&outputs, from).iter().for_each(|told| note(&format!("note: {told}")));
+            }
+            print(&ranking.text(&outputs)?)
+        }
         (None, None) => shown(args, &given, &outputs),
     }
 }
 
 fn shown(args: &RunArgs, given: &Given, outputs: &[Output]) -> Result<(), CliError> {
     match (&args.given.model, pictures(given)) {
-        (None, Some(pictures)) => print(&digits::text(pictures, outputs, given.device.name())?),
-        _ => print(&show::text(outputs, show::terminal_width())?),
+        (None, Some(pictures)) if !args.full && args.output.is_empty() => {
+            print(&digits::text(pictures, outputs, given.device.name())?)
+        }
+        _ => {
+            let extent = if args.full { Extent::All } else { Extent::Fits };
+            let (text, cut) = show::text(outputs, show::terminal_width(), extent)?;
+            print(&text)?;
+            if cut {
+                note("note: long outputs are cut; --full prints all values, --save FILE keeps them");
+            }
+            Ok(())
+        }
     }
+}
+
+/// The outputs that are named, each once.
+fn wanted(named: &[String], outputs: &[ValueInfo]) -> Result<Option<Vec<String>>, CliError> {
+    let mut wanted: Vec<String> = Vec::new();
+    for name in named {
+        if !outputs.iter().any(|output| output.name == *name) {
+            let meant = nearest(name, outputs.iter().map(|output| output.name.as_str()));
+            return Err(CliError::UnknownOutput {
+                name: name.clone(),
+                meant: meant.map(str::to_owned),
+                gives: takes(&outputs.iter().collect::<Vec<_>>()),
+            });
+        }
+        if !wanted.contains(name) {
+            wanted.push(name.clone());
+        }
+    }
+    Ok((!named.is_empty()).then_some(wanted))
 }
 
 fn pictures(given: &Given) -> Option<&HostTensor> {

@@ -9,7 +9,18 @@ use oneir::tensor::Values;
 use oneir::{Array, Device, HostTensor, eval_on};
 
 use crate::error::CliError;
-use crate::numbers::{layout_text, tensor_text};
+use crate::numbers::{Extent, about, first_values, layout_text, one_line, tensor_text};
+
+/// Lines of a screen: where all outputs take more, only numbers about long ones
+/// and their first values are told.
+const SCREEN: usize = 24;
+
+/// Outputs that are told where not all of them are asked for: a list may have
+/// any number of items.
+const MAX_OUTPUTS: usize = 24;
+
+/// Bytes of a string that are shown where not all are asked for.
+const MAX_STRING: usize = 200;
 
 /// Rows whose likeliest items are named.
 const MAX_ROWS: usize = 8;
@@ -91,34 +102,80 @@ pub(crate) fn save(path: &Path, outputs: &[Output]) -> Result<(), CliError> {
     save_tensors(path, &tensors).map_err(|source| CliError::Tensors { source: Box::new(source) })
 }
 
-/// Name, type, shape and values of each output.
-pub(crate) fn text(outputs: &[Output], width: usize) -> Result<String, CliError> {
+/// Name, type, shape and values of each output, and whether values are left out.
+pub(crate) fn text(outputs: &[Output], width: usize, extent: Extent) -> Result<(String, bool), CliError> {
     let mut out = String::new();
-    for (i, Output { name, value }) in outputs.iter().enumerate() {
+    let mut cut = false;
+    let lines: usize = outputs.iter().map(|output| 2 + output.value.lines(extent)).sum();
+    let most = if extent == Extent::All { usize::MAX } else { MAX_OUTPUTS };
+    for (i, Output { name, value }) in outputs.iter().take(most).enumerate() {
         if i > 0 {
             out.push('\n');
         }
         out.push_str(&heading(name, value));
+        let long = extent.cuts(value.shape());
+        let told = long && (lines > SCREEN || !extent.fits(value.shape()));
+        cut |= long;
         // Writing to a string cannot fail, here and below.
         _ = match value {
             OutputValue::Tensor(tensor) => {
-                let values = tensor_text(tensor, width)
-                    .map_err(|source| CliError::Tensor { what: format!("output `{name}`"), source })?;
+                let wrong = |source| CliError::Tensor { what: format!("output `{name}`"), source };
+                if let Some(about) = if long { about(tensor).map_err(wrong)? } else { None } {
+                    _ = writeln!(out, "{about}");
+                }
+                let values =
+                    if told { first_values(tensor, width) } else { tensor_text(tensor, width, extent) };
                 let likeliest = likeliest(tensor).unwrap_or_default();
-                writeln!(out, "{values}{likeliest}")
+                writeln!(out, "{}{likeliest}", values.map_err(wrong)?)
             }
             OutputValue::Strings(strings) => {
-                let quoted = |places: &[usize]| {
-                    let text = |&i: &usize| format!("{:?}", String::from_utf8_lossy(&strings.values[i]));
+                let mut quoted = |places: &[usize]| -> Vec<String> {
+                    let text = |&i: &usize| {
+                        let string = &strings.values[i];
+                        let shown = if extent == Extent::All { usize::MAX } else { MAX_STRING };
+                        let text =
+                            format!("{:?}", String::from_utf8_lossy(&string[..shown.min(string.len())]));
+                        cut |= shown < string.len();
+                        if shown < string.len() {
+                            format!("{text}... of {} bytes", string.len())
+                        } else {
+                            text
+                        }
+                    };
                     places.iter().map(text).collect()
                 };
-                let values = layout_text(&strings.shape, width, quoted);
+                let values = if told {
+                    let first: Vec<usize> = (0..strings.values.len().min(MAX_OUTPUTS)).collect();
+                    one_line(&quoted(&first), strings.values.len(), width)
+                } else {
+                    layout_text(&strings.shape, width, extent, quoted)
+                };
                 writeln!(out, "{values}")
             }
             OutputValue::Nothing => Ok(()),
         };
     }
-    Ok(out)
+    if outputs.len() > most {
+        cut = true;
+        _ = writeln!(out, "\nand {} outputs more", outputs.len() - most);
+    }
+    Ok((out, cut))
+}
+
+impl OutputValue {
+    fn shape(&self) -> &[usize] {
+        match self {
+            OutputValue::Tensor(tensor) => tensor.shape(),
+            OutputValue::Strings(strings) => &strings.shape,
+            OutputValue::Nothing => &[],
+        }
+    }
+
+    /// How many lines the values take.
+    fn lines(&self, extent: Extent) -> usize {
+        let shape = self.shape();
+        extent.rows(shape) + usize::from(extent.cuts(shape))
+    }
 }
 
 /// A line with the name, type and shape of an output.
@@ -208,11 +265,11 @@ mod tests {
 
     #[test]
     fn rows_of_probabilities_name_their_likeliest() {
-        let shown = text(&[output(&[2, 1, 3], &[0.1, 0.7, 0.2, 1.0, 0.0, 0.0])], 80).unwrap();
+        let shown = text(&[output(&[2, 1, 3], &[0.1, 0.7, 0.2, 1.0, 0.0, 0.0])], 80, Extent::Fits).unwrap().0;
         assert!(shown.contains("[0, 0]: 1 (70.0 %), 2 (20.0 %), 0 (10.0 %)"), "{shown}");
         assert!(shown.contains("[1, 0]: 0 (100.0 %)"), "{shown}");
         for other in [output(&[2], &[0.5, 0.6]), output(&[2], &[1.5, -0.5]), output(&[1], &[1.0])] {
-            assert!(!text(&[other], 80).unwrap().contains("likeliest"));
+            assert!(!text(&[other], 80, Extent::Fits).unwrap().0.contains("likeliest"));
         }
     }
 
@@ -222,8 +279,34 @@ mod tests {
         let list = Term::Sequence(vec![Term::Strings(strings), Term::Optional(None)]);
         let device = oneir::Runtime::global().default_device().unwrap();
         let fetched = fetch(&device, vec![("s".into(), list)]).unwrap();
-        let shown = text(&fetched, 80).unwrap();
+        let (shown, cut) = text(&fetched, 80, Extent::Fits).unwrap();
+        assert!(!cut);
         assert_eq!(shown, "s.0: string[2]\n[  \"a\" \"b\\n\"]\n\ns.1: no value\n");
         assert!(matches!(save(Path::new("x.npz"), &fetched), Err(CliError::UnsavableOutput { .. })));
+    }
+
+    #[test]
+    fn long_outputs_fit_a_screen() {
+        let long = |rank: usize| {
+            let shape: Vec<usize> = [172, 264, 5, 2][..rank].to_vec();
+            let elements: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| i as f32).collect();
+            output(&shape, &elements)
+        };
+        let (one, cut) = text(&[long(2)], 80, Extent::Fits).unwrap();
+        assert!(cut && one.contains("min 0., mean 22703.5, max 45407.") && one.lines().count() == 9, "{one}");
+        let (three, cut) = text(&[long(2), long(2), long(3)], 80, Extent::Fits).unwrap();
+        assert!(cut && three.lines().count() == 11 && three.contains("first values: 0. 1. 2. "), "{three}");
+        assert!(three.lines().all(|line| line.chars().count() <= 80), "{three}");
+        let (deep, _) = text(&[long(4)], 80, Extent::Fits).unwrap();
+        assert_eq!(deep.lines().count(), 3, "{deep}");
+        let (all, cut) = text(&[long(3)], 80, Extent::All).unwrap();
+        assert!(!cut && all.contains("227039.") && !all.contains("..."));
+        let items = vec![output(&[1], &[1.0]); 30];
+        let (some, cut) = text(&items, 80, Extent::Fits).unwrap();
+        assert!(cut && some.ends_with("\nand 6 outputs more\n"), "{some}");
+        let letters = Strings { shape: vec![], values: vec![vec![b'a'; 1000]] };
+        let letters = Output { name: "s".into(), value: OutputValue::Strings(letters) };
+        let (short, cut) = text(&[letters], 80, Extent::Fits).unwrap();
+        assert!(cut && short.len() < 300 && short.contains("... of 1000 bytes"), "{short}");
     }
 }

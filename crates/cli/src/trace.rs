@@ -9,16 +9,36 @@ use serde_json::{Value, json};
 use crate::error::CliError;
 use crate::inspect::place_text;
 
-/// Writes a trace that chrome://tracing and Perfetto show.
-pub(crate) fn write(path: &Path, model: &str, device: &str, profile: &Profile) -> Result<(), CliError> {
-    let text = format!("{}\n", trace(model, device, profile));
+/// Writes a trace that chrome://tracing and Perfetto show: for each run an event,
+/// and within it one for each launch. `runs` are the launches that there were
+/// after each run.
+///
+/// The format is the JSON object format of the Trace Event Format: complete
+/// events (`X`) with times in microseconds, and metadata (`M`).
+pub(crate) fn write(
+    path: &Path,
+    model: &str,
+    device: &str,
+    profile: &Profile,
+    runs: &[usize],
+) -> Result<(), CliError> {
+    let text = format!("{}\n", trace(model, device, profile, runs));
     std::fs::write(path, text).map_err(|source| CliError::WriteFile { path: path.into(), source })
 }
 
-fn trace(model: &str, device: &str, profile: &Profile) -> Value {
+fn trace(model: &str, device: &str, profile: &Profile, runs: &[usize]) -> Value {
     let name = |what: &str, name: &str| json!({ "ph": "M", "pid": 1, "tid": 1, "name": what, "args": { "name": name } });
     let mut events = vec![name("process_name", model), name("thread_name", device)];
-    events.extend(profile.launches.iter().map(event));
+    let mut from = 0;
+    for (run, &end) in runs.iter().enumerate() {
+        let launches = profile.launches.get(from..end).unwrap_or_default();
+        from = end;
+        if let (Some(first), Some(last)) = (launches.first(), launches.last()) {
+            let (start, end) = (nanoseconds(first).0, nanoseconds(last).1);
+            events.push(complete("run", &format!("run {}", run + 1), start, end, json!({})));
+        }
+        events.extend(launches.iter().map(event));
+    }
     json!({ "displayTimeUnit": "ms", "traceEvents": events })
 }
 
@@ -26,20 +46,34 @@ fn event(launch: &LaunchTime) -> Value {
     let specs = |specs: &[oneir::ir::Spec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut written: Vec<String> = launch.places.iter().filter_map(place_text).collect();
     written.dedup();
+    let (start, end) = nanoseconds(launch);
+    let args = json!({
+        "kernel": launch.kernel,
+        "reads": specs(&launch.reads),
+        "gives": specs(&launch.gives),
+        "from": written,
+    });
+    complete("launch", launch.symbol, start, end, args)
+}
+
+/// Start and end in whole nanoseconds, as clocks give them: sums of fractions
+/// would let a launch end after its run does.
+fn nanoseconds(launch: &LaunchTime) -> (u64, u64) {
+    let whole = |seconds: f64| (seconds * 1e9).round() as u64;
+    (whole(launch.start), whole(launch.start + launch.seconds))
+}
+
+fn complete(category: &str, name: &str, start: u64, end: u64, args: Value) -> Value {
+    let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1e3;
     json!({
         "ph": "X",
         "pid": 1,
         "tid": 1,
-        "cat": "launch",
-        "name": launch.symbol,
-        "ts": launch.start * 1e6,
-        "dur": launch.seconds * 1e6,
-        "args": {
-            "kernel": launch.kernel,
-            "reads": specs(&launch.reads),
-            "gives": specs(&launch.gives),
-            "from": written,
-        },
+        "cat": category,
+        "name": name,
+        "ts": microseconds(start),
+        "dur": microseconds(end.saturating_sub(start)),
+        "args": args,
     })
 }
 

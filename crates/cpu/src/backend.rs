@@ -1,7 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oneir_runtime::{Backend, Bound, Event, KernelTable, Launch, Memory, RuntimeError, Stream, Work};
+use oneir_runtime::{
+    Backend, Bound, Event, KernelTable, Launch, Memory, MemoryFigures, MemoryLimits, RuntimeError, Stream,
+    Work,
+};
 use oneir_tensor::Buffer;
 use smallvec::SmallVec;
 
@@ -103,8 +106,27 @@ impl Backend for CpuBackend {
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError> {
         match self.pool.take(bytes) {
             Some(memory) => Ok(Arc::new(memory)),
-            None => Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes }),
+            None => {
+                let MemoryFigures { active, limits, .. } = self.pool.figures();
+                Err(RuntimeError::OutOfMemory { device: "cpu".into(), bytes, active, limit: limits.total })
+            }
         }
+    }
+
+    fn memory_figures(&self) -> MemoryFigures {
+        self.pool.figures()
+    }
+
+    fn limit_memory(&self, limits: MemoryLimits) {
+        self.pool.limit(limits);
+    }
+
+    fn clear_cache(&self) {
+        self.pool.clear_cache();
+    }
+
+    fn reset_peak_memory(&self) {
+        self.pool.reset_peak();
     }
 
     fn adopt(&self, stream: Stream, buffer: &Buffer) -> Result<(Arc<dyn Memory>, Event), RuntimeError> {

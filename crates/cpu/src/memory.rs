@@ -5,28 +5,61 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use oneir_runtime::Memory;
+use oneir_runtime::{Memory, MemoryFigures, MemoryLimits};
 use oneir_tensor::Buffer;
 
 /// Blocks begin at a multiple of this: a cache line and the widest vector.
 const ALIGNMENT: usize = 64;
 
-/// Freed blocks are kept up to this many bytes in all: fresh pages cost more
-/// than the work on them.
+/// Freed blocks are kept up to this many bytes in all, unless another limit is
+/// set: fresh pages cost more than the work on them.
 const KEPT_BYTES: usize = 512 << 20;
 
-/// Blocks free to be used again, by size.
+/// Blocks in use and blocks free to be used again.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Mutex<Free>,
+    state: Mutex<State>,
 }
 
-#[derive(Default)]
-struct Free {
-    blocks: BTreeMap<usize, Vec<Block>>,
-    bytes: usize,
+struct State {
+    /// Free blocks by size.
+    free: BTreeMap<usize, Vec<Block>>,
+    figures: MemoryFigures,
+}
+
+impl Default for State {
+    fn default() -> State {
+        let limits = MemoryLimits { total: None, cached: Some(KEPT_BYTES) };
+        State { free: BTreeMap::new(), figures: MemoryFigures { limits, ..MemoryFigures::default() } }
+    }
+}
+
+impl State {
+    /// Lets free blocks go, the largest first, until at most `bytes` are kept.
+    fn shrink(&mut self, bytes: usize) {
+        while self.figures.cached > bytes {
+            let Some(mut entry) = self.free.last_entry() else { return };
+            if let Some(block) = entry.get_mut().pop() {
+                self.figures.cached -= block.size;
+            }
+            if entry.get().is_empty() {
+                entry.remove();
+            }
+        }
+    }
+
+    /// Whether so many bytes more are allowed; lets free blocks go to make room.
+    fn admit(&mut self, size: usize) -> bool {
+        let active = self.figures.active.saturating_add(size);
+        let Some(total) = self.figures.limits.total else { return true };
+        if active > total {
+            return false;
+        }
+        self.shrink(total - active);
+        true
+    }
 }
 
 /// An owned allocation.
@@ -73,27 +106,67 @@ impl Pool {
     /// Memory of `bytes`, whose contents may be anything but are initialised.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<CpuMemory> {
         let size = class(bytes)?;
-        let used = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            let block = free.blocks.get_mut(&size).and_then(Vec::pop);
-            if block.is_some() {
-                free.bytes -= size;
+        let mut state = self.lock();
+        let used = state.free.get_mut(&size).and_then(Vec::pop);
+        if used.is_some() {
+            state.figures.cached -= size;
+        }
+        if !state.admit(size) {
+            return None;
+        }
+        state.figures.active += size;
+        state.figures.peak = state.figures.peak.max(state.figures.active);
+        drop(state);
+        let fresh = || {
+            Block::new(size).or_else(|| {
+                self.clear_cache();
+                Block::new(size)
+            })
+        };
+        match used.or_else(fresh) {
+            Some(block) => {
+                Some(CpuMemory { owner: Owner::Block(Some(block), Arc::downgrade(self)), len: bytes })
             }
-            block
-        };
-        let block = match used {
-            Some(block) => block,
-            None => Block::new(size)?,
-        };
-        Some(CpuMemory { owner: Owner::Block(Some(block), Arc::downgrade(self)), len: bytes })
+            None => {
+                self.lock().figures.active -= size;
+                None
+            }
+        }
     }
 
     fn give(&self, block: Block) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.bytes + block.size <= KEPT_BYTES {
-            free.bytes += block.size;
-            free.blocks.entry(block.size).or_default().push(block);
+        let mut state = self.lock();
+        state.figures.active -= block.size;
+        let most = state.figures.limits.cached.unwrap_or(usize::MAX);
+        if block.size <= most {
+            state.shrink(most - block.size);
+            state.figures.cached += block.size;
+            state.free.entry(block.size).or_default().push(block);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn figures(&self) -> MemoryFigures {
+        self.lock().figures
+    }
+
+    pub(crate) fn limit(&self, limits: MemoryLimits) {
+        let mut state = self.lock();
+        state.figures.limits = limits;
+        let room = limits.total.map_or(usize::MAX, |total| total.saturating_sub(state.figures.active));
+        state.shrink(limits.cached.unwrap_or(usize::MAX).min(room));
+    }
+
+    pub(crate) fn clear_cache(&self) {
+        self.lock().shrink(0);
+    }
+
+    pub(crate) fn reset_peak(&self) {
+        let mut state = self.lock();
+        state.figures.peak = state.figures.active;
     }
 }
 
@@ -192,5 +265,25 @@ mod tests {
         assert!(pool.take(usize::MAX - 5).is_none());
         assert_eq!(class(1).unwrap(), 64);
         assert!(class(1 << 20).unwrap() == 1 << 20);
+    }
+
+    #[test]
+    fn figures_follow_and_limits_hold() {
+        let pool = Arc::new(Pool::default());
+        let (a, b) = (pool.take(1 << 20).unwrap(), pool.take(1 << 19).unwrap());
+        drop(a);
+        let found = pool.figures();
+        assert_eq!((found.active, found.cached, found.peak), (1 << 19, 1 << 20, 3 << 19));
+        // What is kept makes room for what is asked for, but no more.
+        pool.limit(MemoryLimits { total: Some(1 << 20), cached: None });
+        assert_eq!(pool.figures().cached, 0);
+        assert!(pool.take((1 << 19) + 1).is_none());
+        let c = pool.take(1 << 19).unwrap();
+        drop((b, c));
+        assert_eq!(pool.figures().cached, 1 << 20);
+        pool.clear_cache();
+        pool.reset_peak();
+        let found = pool.figures();
+        assert_eq!((found.active, found.cached, found.peak), (0, 0, 0));
     }
 }

@@ -7,7 +7,7 @@ use oneir_tensor::HostTensor;
 
 use crate::error::Place;
 use crate::fill::{read_error, read_some};
-use crate::{IoError, npy, npz, open, safetensors};
+use crate::{IoError, Stored, npy, npz, open, safetensors};
 
 /// A kind of tensor file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,29 +96,51 @@ impl fmt::Display for Format {
 /// ```
 pub fn open_tensors(path: impl AsRef<Path>) -> Result<Vec<(String, HostTensor)>, IoError> {
     let path = path.as_ref();
+    match format_of(path)? {
+        Format::Npy => Ok(vec![(stem(path), npy::read(path)?)]),
+        Format::Npz => npz::read(path),
+        Format::Safetensors => Ok(safetensors::read(path)?.tensors),
+    }
+}
+
+/// As [`open_tensors`], with tensors of strings too, which npy and npz files
+/// may hold.
+///
+/// # Errors
+/// As [`open_tensors`], but for strings.
+pub fn open_stored(path: impl AsRef<Path>) -> Result<Vec<(String, Stored)>, IoError> {
+    let path = path.as_ref();
+    match format_of(path)? {
+        Format::Npy => Ok(vec![(stem(path), npy::read_stored(path)?)]),
+        Format::Npz => npz::read_stored(path),
+        Format::Safetensors => {
+            let tensors = safetensors::read(path)?.tensors.into_iter();
+            Ok(tensors.map(|(name, tensor)| (name, Stored::Tensor(tensor))).collect())
+        }
+    }
+}
+
+/// The name of a file without its extension.
+fn stem(path: &Path) -> String {
+    path.file_stem().map(OsStr::to_string_lossy).unwrap_or_default().into_owned()
+}
+
+/// The format of a file, by its name or else by its first bytes.
+fn format_of(path: &Path) -> Result<Format, IoError> {
     let at = Place::file(path);
     let (mut file, _) = open::open(path)?;
     let mut start = [0; 9];
     let got = read_some(&mut file, &mut start).map_err(|e| read_error(e, at, "first bytes"))?;
     let start = &start[..got];
-    let format = match (Format::of_name(path), Format::of_content(start)) {
+    match (Format::of_name(path), Format::of_content(start)) {
         (Some(expected), Some(found)) if expected != found => {
-            return Err(IoError::WrongFormat { path: path.to_owned(), expected, found });
+            Err(IoError::WrongFormat { path: path.to_owned(), expected, found })
         }
-        (Some(format), _) | (None, Some(format)) => format,
+        (Some(format), _) | (None, Some(format)) => Ok(format),
         (None, None) => {
             let found = format!("the bytes `{}`", start.escape_ascii());
-            return Err(IoError::UnknownFormat { path: path.to_owned(), found });
+            Err(IoError::UnknownFormat { path: path.to_owned(), found })
         }
-    };
-    drop(file);
-    match format {
-        Format::Npy => {
-            let name = path.file_stem().map(OsStr::to_string_lossy).unwrap_or_default().into_owned();
-            Ok(vec![(name, npy::read(path)?)])
-        }
-        Format::Npz => npz::read(path),
-        Format::Safetensors => Ok(safetensors::read(path)?.tensors),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tensor files ([`npy`], [`npz`] and [`safetensors`]), and files that become
-//! tensors: [`picture`] and [`sound`].
+//! tensors: `picture` (with the feature `pictures`) and [`sound`]. [`dlpack`] is for
+//! tensors of other libraries in the same process.
 //!
-//! [`open_tensors`] and [`save_tensors`] pick the format; the modules give
+//! [`open_tensors`], [`open_stored`] and [`save_tensors`] pick the format; the modules give
 //! what only one format has. Files are read as if by an enemy: a bad one is
 //! refused with an [`IoError`] that says what, where and why, and memory is
 //! taken only for bytes that a file of that size can stand for. Writers
@@ -24,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod dlpack;
 mod error;
 mod fill;
 mod format;
@@ -31,10 +33,13 @@ mod map;
 pub mod npy;
 pub mod npz;
 mod open;
+#[cfg(feature = "pictures")]
 pub mod picture;
 mod replace;
 pub mod safetensors;
 pub mod sound;
+mod stored;
 
 pub use error::IoError;
-pub use format::{Format, open_tensors, save_tensors};
+pub use format::{Format, open_stored, open_tensors, save_tensors};
+pub use stored::{Stored, StringTensor};

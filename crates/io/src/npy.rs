@@ -7,6 +7,7 @@
 
 mod descr;
 mod header;
+mod strings;
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -15,7 +16,8 @@ use oneir_tensor::{Buffer, DType, HostTensor, Shape, TensorError};
 
 use crate::error::Place;
 use crate::fill::{Aligned, read_aligned, read_array, read_error, read_some};
-use crate::{Format, IoError, open, replace};
+use crate::{Format, IoError, Stored, open, replace};
+use strings::Width;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -94,6 +96,29 @@ pub fn read(path: impl AsRef<Path>) -> Result<HostTensor, IoError> {
     read_stream(&mut file, len, len, Place::file(path))
 }
 
+/// As [`read`], of an array of strings too (NumPy's `S` and `U`).
+///
+/// # Errors
+/// As [`read`], but for strings; when a string has a character that Unicode has
+/// not.
+///
+/// ```
+/// use oneir_io::{Stored, npy};
+///
+/// let path = std::env::temp_dir().join(format!("oneir-io-npy-strings-{}.npy", std::process::id()));
+/// let header = b"{'descr': '|S2', 'fortran_order': False, 'shape': (2,)}        \n";
+/// std::fs::write(&path, [b"\x93NUMPY\x01\x00\x40\x00", &header[..], b"a\0bc"].concat())?;
+/// let Stored::Strings(strings) = npy::read_stored(&path)? else { panic!() };
+/// assert_eq!((strings.shape, strings.values), (vec![2], vec![b"a".to_vec(), b"bc".to_vec()]));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_stored(path: impl AsRef<Path>) -> Result<Stored, IoError> {
+    let path = path.as_ref();
+    let (mut file, len) = open::open(path)?;
+    read_stored_stream(&mut file, len, len, Place::file(path))
+}
+
 /// Reads the bytes of a file; errors name the path `<memory>`.
 ///
 /// # Errors
@@ -168,21 +193,59 @@ pub(crate) fn read_stream(
     at: Place<'_>,
 ) -> Result<HostTensor, IoError> {
     let (header, after) = read_header(reader, len, at)?;
+    read_numbers(reader, header, after, sure, at)
+}
+
+/// As [`read_stream`], of an array of strings too.
+pub(crate) fn read_stored_stream(
+    reader: &mut impl Read,
+    len: u64,
+    sure: u64,
+    at: Place<'_>,
+) -> Result<Stored, IoError> {
+    let (header, after) = read_header(reader, len, at)?;
+    let Some(width) = Width::parse(&header.descr) else {
+        return read_numbers(reader, header, after, sure, at).map(Stored::Tensor);
+    };
+    let (count, expected) = width.sizes(&header.shape, at)?;
+    let bytes = read_data(reader, expected, after, sure, at)?;
+    width.decode(header, count, &bytes, at).map(Stored::Strings)
+}
+
+fn read_numbers(
+    reader: &mut impl Read,
+    header: header::Header,
+    after: u64,
+    sure: u64,
+    at: Place<'_>,
+) -> Result<HostTensor, IoError> {
     let (dtype, endian) = descr::parse(&header.descr).map_err(|found| at.unreadable(found))?;
     let count = Shape::new(&header.shape).checked_count(dtype).map_err(at.tensor("shape"))?;
     let expected = dtype.bytes_for(count).unwrap_or(usize::MAX);
-    if expected as u64 != after {
-        return Err(at.wrong_length("data", expected as u64, after));
-    }
-    let mut bytes = read_aligned(reader, expected, sure, at, "data")?;
-    // The end must be seen: a decoder checks its checksum only there.
-    if read_some(reader, &mut [0]).map_err(|e| read_error(e, at, "data"))? != 0 {
-        return Err(at.wrong_length("data", after, after + 1));
-    }
+    let mut bytes = read_data(reader, expected, after, sure, at)?;
     if endian == Endian::Big {
         swap_bytes(dtype, &mut bytes);
     }
     make_tensor(dtype, &header, bytes).map_err(at.tensor("data"))
+}
+
+/// The `expected` bytes of the elements, of which there must be as many.
+fn read_data(
+    reader: &mut impl Read,
+    expected: usize,
+    after: u64,
+    sure: u64,
+    at: Place<'_>,
+) -> Result<Aligned, IoError> {
+    if expected as u64 != after {
+        return Err(at.wrong_length("data", expected as u64, after));
+    }
+    let bytes = read_aligned(reader, expected, sure, at, "data")?;
+    // The end must be seen: a decoder checks its checksum only there.
+    if read_some(reader, &mut [0]).map_err(|e| read_error(e, at, "data"))? != 0 {
+        return Err(at.wrong_length("data", after, after + 1));
+    }
+    Ok(bytes)
 }
 
 /// The header, and how many of `len` bytes come after it.

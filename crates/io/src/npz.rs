@@ -13,7 +13,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::error::Place;
-use crate::{IoError, npy, open, replace};
+use crate::{IoError, Stored, npy, open, replace};
 use metered::Metered;
 
 /// The most bytes that one byte of a deflated stream can stand for: its
@@ -61,7 +61,21 @@ pub enum Compression {
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, HostTensor)>, IoError> {
     let path = path.as_ref();
     let (file, len) = open::open(path)?;
-    read_archive(BufReader::new(file), len, path)
+    read_archive(BufReader::new(file), len, path, |mut member, size, packed, at| {
+        npy::read_stream(&mut member, size, packed, at)
+    })
+}
+
+/// As [`read`], with arrays of strings too.
+///
+/// # Errors
+/// As [`read`], for members that [`npy::read_stored`] does not take.
+pub fn read_stored(path: impl AsRef<Path>) -> Result<Vec<(String, Stored)>, IoError> {
+    let path = path.as_ref();
+    let (file, len) = open::open(path)?;
+    read_archive(BufReader::new(file), len, path, |mut member, size, packed, at| {
+        npy::read_stored_stream(&mut member, size, packed, at)
+    })
 }
 
 /// Reads the bytes of a file; errors name the path `<memory>`.
@@ -77,7 +91,12 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, HostTensor)>, IoError
 /// # Ok::<(), oneir_io::IoError>(())
 /// ```
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, HostTensor)>, IoError> {
-    read_archive(Cursor::new(bytes), bytes.len() as u64, Path::new("<memory>"))
+    read_archive(
+        Cursor::new(bytes),
+        bytes.len() as u64,
+        Path::new("<memory>"),
+        |mut member, size, packed, at| npy::read_stream(&mut member, size, packed, at),
+    )
 }
 
 /// Writes a file with one member for each tensor, in the given order.
@@ -130,11 +149,12 @@ pub fn write(
     })
 }
 
-fn read_archive(
+fn read_archive<T>(
     reader: impl Read + Seek,
     len: u64,
     path: &Path,
-) -> Result<Vec<(String, HostTensor)>, IoError> {
+    read_member: impl Fn(&mut dyn Read, u64, u64, Place<'_>) -> Result<T, IoError>,
+) -> Result<Vec<(String, T)>, IoError> {
     let (reader, meter) = Metered::new(reader, len);
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
     let mut archive = ZipArchive::with_config(config, reader)
@@ -169,7 +189,7 @@ fn read_archive(
         if size > limit {
             return Err(at.oversized("size", size, limit));
         }
-        let tensor = npy::read_stream(&mut member, size, packed, at)?;
+        let tensor = read_member(&mut member, size, packed, at)?;
         tensors.push((name, tensor));
     }
     Ok(tensors)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use oneir_io::npy::{self, Endian, Options, Order, Version};
 use oneir_io::npz::Compression;
-use oneir_io::{IoError, npz, picture, safetensors, save_tensors, sound};
+use oneir_io::{IoError, Stored, StringTensor, npz, open_stored, picture, safetensors, save_tensors, sound};
 use oneir_tensor::{Buffer, DType, HostTensor};
 
 type Read = fn(&[u8]) -> Result<Vec<(String, HostTensor)>, IoError>;
@@ -379,4 +379,53 @@ fn false_zip_directories_are_not_all_followed() {
     // Each end claims one entry more than there are.
     let ends = end(5001, entries.len() as u32, 0).repeat(5000);
     assert!(npz::from_bytes(&[entries, ends].concat()).is_err());
+}
+
+/// What is read of an npy file with strings, or why it is refused.
+fn strings(test: &str, header: &str, data: &[u8]) -> Result<StringTensor, String> {
+    let path = std::env::temp_dir().join(format!("oneir-io-{}-{test}.npy", std::process::id()));
+    std::fs::write(&path, npy_file(header, data)).unwrap();
+    let found = open_stored(&path);
+    _ = std::fs::remove_file(&path);
+    match found.map_err(|e| e.to_string())?.remove(0).1 {
+        Stored::Strings(strings) => Ok(strings),
+        Stored::Tensor(tensor) => panic!("{tensor:?}"),
+    }
+}
+
+fn utf32(text: &str) -> Vec<u8> {
+    text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect()
+}
+
+#[test]
+fn strings_of_npy_files_are_read_and_lies_refused() {
+    let header = |descr: &str, fortran: &str, shape: &str| {
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}")
+    };
+    let texts = |strings: StringTensor| -> Vec<String> {
+        strings.values.into_iter().map(|v| String::from_utf8(v).unwrap()).collect()
+    };
+    let found = strings("texts", &header("<U2", "False", "(3,)"), &utf32("a\0éß\0\0")).unwrap();
+    assert_eq!((found.shape.clone(), texts(found)), (vec![3], vec!["a".into(), "éß".into(), "".into()]));
+    let found = strings("bytes", &header("|S2", "False", "()"), b"\xff\0").unwrap();
+    assert_eq!((found.shape, found.values), (vec![], vec![vec![0xff]]));
+    let found = strings("fortran", &header("|S1", "True", "(2, 3)"), b"adbecf").unwrap();
+    assert_eq!((found.shape.clone(), texts(found).concat()), (vec![2, 3], "abcdef".into()));
+    let big: Vec<u8> =
+        utf32("ab").chunks(4).flat_map(|c| c.iter().rev().copied().collect::<Vec<_>>()).collect();
+    assert_eq!(texts(strings("big", &header(">U2", "False", "(1,)"), &big).unwrap()), ["ab"]);
+    assert!(strings("none", &header("<U3", "False", "(0,)"), b"").unwrap().values.is_empty());
+
+    for (descr, shape, data, says) in [
+        ("<U1", "(1,)", &b"\x00\xd8\0\0"[..], "found the number 0xd800 in string 0"),
+        ("<U1", "(2,)", b"a\0\0\0", "data: expected 8 bytes, found 4"),
+        ("|S0", "(65537,)", b"", "at most 65536 strings without letters"),
+        ("|S1", "(99999999999,)", b"", "at most 16777216 strings"),
+        ("|S99999999999999999999999", "(1,)", b"", "`|S99999999999999999999999` (byte strings)"),
+        ("|S999999999999999999", "(99,)", b"", "expected 18446744073709551615 bytes"),
+        ("|O", "(1,)", b"", "Python objects"),
+    ] {
+        let why = strings("wrong", &header(descr, "False", shape), data).unwrap_err();
+        assert!(why.contains(says), "{descr}: {why}");
+    }
 }

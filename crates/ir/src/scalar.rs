@@ -77,7 +77,7 @@ unary_ops! {
     "neg" Neg { float: |x| -x, signed: i64::wrapping_neg, unsigned: u64::wrapping_neg, complex: |x| -x }
     /// -1, 0 or 1; x / |x| of a complex number; NaN stays NaN.
     "sign" Sign { float: |x| if x == 0.0 || x.is_nan() { x } else { x.signum() }, signed: i64::signum,
-        unsigned: |x| u64::from(x != 0),
+        unsigned: |x| u64::from(x != 0), bool: |x| x,
         complex: |x| if x.norm() == 0.0 { x } else { x / x.norm() } }
     /// Square root.
     "sqrt" Sqrt { float: f64::sqrt, complex: |x| x.sqrt() }
@@ -85,7 +85,7 @@ unary_ops! {
     "rsqrt" Rsqrt { float: |x| 1.0 / x.sqrt(), complex: |x| x.sqrt().inv() }
     /// x times x; integers wrap.
     "square" Square { float: |x| x * x, signed: |x| x.wrapping_mul(x), unsigned: |x| x.wrapping_mul(x),
-        complex: |x| x * x }
+        bool: |x| x, complex: |x| x * x }
     /// One over x.
     "reciprocal" Reciprocal { float: |x| 1.0 / x, complex: |x| x.inv() }
     /// e to the x.
@@ -155,11 +155,13 @@ unary_ops! {
     /// Every bit flipped.
     "bitwise_not" BitwiseNot { signed: |x| !x, unsigned: |x| !x, bool: |x| !x }
     /// Complex conjugate.
-    "conjugate" Conjugate { float: |x| x, complex: |x| x.conj() }
+    "conjugate" Conjugate { float: |x| x, signed: |x| x, unsigned: |x| x, bool: |x| x, complex: |x| x.conj() }
     /// Real part.
-    "real" Real { gives: Gives::Real, float: |x| x, complex: |x| x.re.into() }
+    "real" Real { gives: Gives::Real, float: |x| x, signed: |x| x, unsigned: |x| x, bool: |x| x,
+        complex: |x| x.re.into() }
     /// Imaginary part.
-    "imag" Imag { gives: Gives::Real, float: |_| 0.0, complex: |x| x.im.into() }
+    "imag" Imag { gives: Gives::Real, float: |_| 0.0, signed: |_| 0, unsigned: |_| 0, bool: |_| false,
+        complex: |x| x.im.into() }
 }
 
 impl UnaryOp {
@@ -253,9 +255,9 @@ binary_ops! {
     /// a + b; integers wrap; of truth values, "or".
     "add" Add { float: |a, b| a + b, signed: i64::wrapping_add, unsigned: u64::wrapping_add, bool: |a, b| a | b,
         complex: |a, b| a + b }
-    /// a - b; integers wrap.
+    /// a - b; integers wrap; of truth values, "either, not both".
     "sub" Subtract { float: |a, b| a - b, signed: i64::wrapping_sub, unsigned: u64::wrapping_sub,
-        complex: |a, b| a - b }
+        bool: |a, b| a ^ b, complex: |a, b| a - b }
     /// a · b; integers wrap; of truth values, "and".
     "mul" Multiply { float: |a, b| a * b, signed: i64::wrapping_mul, unsigned: u64::wrapping_mul,
         bool: |a, b| a & b, complex: |a, b| a * b }
@@ -264,11 +266,11 @@ binary_ops! {
         unsigned: |a, b| a.checked_div(b).unwrap_or(0), complex: |a, b| a / b }
     /// The largest integer not above a / b; integers give 0 for b = 0.
     "floor_div" FloorDivide { float: |a, b| (a / b).floor(), signed: floor_div,
-        unsigned: |a, b| a.checked_div(b).unwrap_or(0) }
+        unsigned: |a, b| a.checked_div(b).unwrap_or(0), bool: |a, b| a & b }
     /// What floor division leaves, with the sign of b; integers give 0 for b = 0.
     "remainder" Remainder { float: |a, b| { let r = a % b; if r != 0.0 && (r < 0.0) != (b < 0.0) { r + b } else { r } },
         signed: |a, b| if b == 0 { 0 } else { a.wrapping_sub(floor_div(a, b).wrapping_mul(b)) },
-        unsigned: |a, b| a.checked_rem(b).unwrap_or(0) }
+        unsigned: |a, b| a.checked_rem(b).unwrap_or(0), bool: |_, _| false }
     /// What division toward zero leaves, with the sign of a; integers give 0 for b = 0.
     "fmod" Fmod { float: |a, b| a % b, signed: |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) },
         unsigned: |a, b| a.checked_rem(b).unwrap_or(0) }
@@ -286,6 +288,11 @@ binary_ops! {
         let top = a.max(b);
         if a.is_nan() || b.is_nan() { f64::NAN } else if top.is_infinite() { top }
         else { top + (-(a - b).abs()).exp().ln_1p() }
+    }, complex: |a, b| {
+        let (top, other) = if a.re >= b.re { (a, b) } else { (b, a) };
+        if a.is_nan() || b.is_nan() { Complex64::new(f64::NAN, f64::NAN) }
+        else if top.re.is_infinite() { top }
+        else { top + ((other - top).exp() + 1.0).ln() }
     } }
     /// The angle of the point (b, a), in radians.
     "arctan2" ArcTan2 { float: f64::atan2 }
@@ -297,26 +304,32 @@ binary_ops! {
     "ne" NotEqual { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a != b)), signed: |a, b| i64::from(a != b),
         unsigned: |a, b| u64::from(a != b), bool: |a, b| a != b,
         complex: |a, b| f64::from(u8::from(a != b)).into() }
-    /// Whether a is below b.
+    /// Whether a is below b; complex numbers go by their real, then their imaginary part.
     "lt" Less { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a < b)),
-        signed: |a, b| i64::from(a < b), unsigned: |a, b| u64::from(a < b), bool: |a, b| !a & b }
+        signed: |a, b| i64::from(a < b), unsigned: |a, b| u64::from(a < b), bool: |a, b| !a & b,
+        complex: |a, b| f64::from(u8::from((a.re, a.im) < (b.re, b.im))).into() }
     /// Whether a is not above b.
     "le" LessEqual { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a <= b)), signed: |a, b| i64::from(a <= b),
-        unsigned: |a, b| u64::from(a <= b), bool: |a, b| a <= b }
+        unsigned: |a, b| u64::from(a <= b), bool: |a, b| a <= b,
+        complex: |a, b| f64::from(u8::from((a.re, a.im) <= (b.re, b.im))).into() }
     /// Whether a is above b.
     "gt" Greater { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a > b)), signed: |a, b| i64::from(a > b),
-        unsigned: |a, b| u64::from(a > b), bool: |a, b| a & !b }
+        unsigned: |a, b| u64::from(a > b), bool: |a, b| a & !b,
+        complex: |a, b| f64::from(u8::from((a.re, a.im) > (b.re, b.im))).into() }
     /// Whether a is not below b.
     "ge" GreaterEqual { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a >= b)), signed: |a, b| i64::from(a >= b),
-        unsigned: |a, b| u64::from(a >= b), bool: |a, b| a >= b }
+        unsigned: |a, b| u64::from(a >= b), bool: |a, b| a >= b,
+        complex: |a, b| f64::from(u8::from((a.re, a.im) >= (b.re, b.im))).into() }
     /// Whether both are not zero.
     "logical_and" LogicalAnd { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a != 0.0 && b != 0.0)),
         signed: |a, b| i64::from(a != 0 && b != 0), unsigned: |a, b| u64::from(a != 0 && b != 0),
-        bool: |a, b| a & b }
+        bool: |a, b| a & b,
+        complex: |a, b| f64::from(u8::from(a != Complex64::default() && b != Complex64::default())).into() }
     /// Whether either is not zero.
     "logical_or" LogicalOr { gives: Gives::Bool, float: |a, b| f64::from(u8::from(a != 0.0 || b != 0.0)),
         signed: |a, b| i64::from(a != 0 || b != 0), unsigned: |a, b| u64::from(a != 0 || b != 0),
-        bool: |a, b| a | b }
+        bool: |a, b| a | b,
+        complex: |a, b| f64::from(u8::from(a != Complex64::default() || b != Complex64::default())).into() }
     /// Bits set in both.
     "bitwise_and" BitwiseAnd { signed: |a, b| a & b, unsigned: |a, b| a & b, bool: |a, b| a & b }
     /// Bits set in either.
@@ -527,7 +540,7 @@ mod tests {
         assert!(UnaryOp::Erf.result(DType::I32).is_err());
         assert!(UnaryOp::Neg.result(DType::Bool).is_err());
         assert!(UnaryOp::Exp.result(DType::F8E4M3FN).is_err());
-        assert!(BinaryOp::Less.result(DType::Complex64).is_err());
+        assert!(BinaryOp::ArcTan2.result(DType::Complex64).is_err());
         assert_eq!(UnaryOp::Abs.result(DType::Complex64), Ok(DType::F32));
         assert_eq!(BinaryOp::Less.result(DType::U8), Ok(DType::Bool));
     }

@@ -71,12 +71,16 @@ pub use oneir_array as array;
 pub use oneir_cpu as cpu;
 pub use oneir_io as io;
 pub use oneir_ir as ir;
+#[cfg(feature = "onnx")]
 pub use oneir_onnx as onnx;
 pub use oneir_passes as passes;
 pub use oneir_runtime as runtime;
 pub use oneir_tensor as tensor;
 
-pub use oneir_array::{Array, ArrayError, eval, eval_on};
+pub use oneir_array::{
+    Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, array,
+    async_eval, eval, eval_on, files, ix, ops,
+};
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
 
@@ -84,3 +88,8 @@ pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The page for users of NumPy, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/for-numpy-users.md")]
+struct ForNumpyUsers;

@@ -223,6 +223,27 @@ impl Call<'_> {
             .ok_or_else(|| self.fails(format!("axis {axis} is out of range for {rank} dimensions")))
     }
 
+    /// A place in a sequence of some items, counted from the front: input `i` is
+    /// `at`, and `places` are there, which may be one past the last item too.
+    pub(crate) fn place_of(
+        &self,
+        i: usize,
+        at: i64,
+        items: usize,
+        places: usize,
+    ) -> Result<usize, OnnxError> {
+        let found = if at < 0 { at.saturating_add(items as i64) } else { at };
+        usize::try_from(found).ok().filter(|&found| found < places).ok_or_else(|| {
+            let range = match places {
+                0 => "of which there is none".into(),
+                _ => format!("from {} to {}", -(items as i64), places - 1),
+            };
+            self.fails(format!(
+                "input {i} must be a place of a sequence of {items} items, {range}, found {at}"
+            ))
+        })
+    }
+
     /// Refuses tables on the host of more numbers than any model needs: their
     /// sizes are data of the file.
     pub(crate) fn bounded(&self, what: &str, count: Option<usize>) -> Result<usize, OnnxError> {

@@ -265,10 +265,14 @@ impl Site<'_> {
             self.batches(step)?;
             return Ok(Entered::Going);
         }
-        let count = usize::try_from(attributes.int("num_scan_inputs")?).unwrap_or(usize::MAX);
-        let states = step.node.inputs.len().checked_sub(count).ok_or_else(|| {
-            call.fails(format!("num_scan_inputs is {count} where the node has {} inputs", call.inputs.len()))
-        })?;
+        let (given, all) = (attributes.int("num_scan_inputs")?, step.node.inputs.len());
+        let count =
+            usize::try_from(given).ok().filter(|count| (1..=all).contains(count)).ok_or_else(|| {
+                call.fails(format!(
+                    "num_scan_inputs must be from 1 to {all}, the number of the node's inputs, found {given}"
+                ))
+            })?;
+        let states = all - count;
         check_arity(&call, "the body", "inputs", graph.inputs.len(), states + count)?;
         let outputs = graph.outputs.len().checked_sub(states).ok_or_else(|| {
             call.fails(format!("the body has {} outputs for {states} states", graph.outputs.len()))
@@ -285,13 +289,17 @@ impl Site<'_> {
         for (k, (axis, from_end)) in axes.into_iter().zip(from_end).enumerate() {
             let shape = call.shape(states + k)?;
             let axis = call.axis(axis, shape.len())?;
-            if items.is_some_and(|n| n != shape[axis] as u64) {
-                return Err(call.fails("the scanned inputs have different numbers of items"));
+            if let Some(n) = items.filter(|&n| n != shape[axis] as u64) {
+                return Err(call.fails(format!(
+                    "all scanned inputs must have as many items as the first, {n}, found {} in input {}",
+                    shape[axis],
+                    states + k
+                )));
             }
             items = Some(shape[axis] as u64);
             scanned.push((step.node.inputs[states + k].clone(), axis, from_end != 0));
         }
-        let items = items.ok_or_else(|| call.fails("num_scan_inputs must be at least 1"))?;
+        let Some(items) = items else { return Err(call.fails("no input is scanned")) };
         let lands = list("scan_output_axes", outputs)?;
         let lands = lands.into_iter().zip(list("scan_output_directions", outputs)?);
         let lands = lands.map(|(axis, from_end)| (axis, from_end != 0)).collect();

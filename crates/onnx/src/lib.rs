@@ -34,6 +34,7 @@ pub use file::{
     Producer, TensorData, TensorType, ValueInfo, ValueType,
 };
 pub use model::Model;
+pub use oneir_runtime::Steps;
 pub use ops::operators;
 pub use parts::Part;
 pub use term::{Keys, Map, Strings, Term};

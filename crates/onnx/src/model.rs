@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use oneir_array::{Array, Device, Traced};
 use oneir_ir::Spec;
-use oneir_runtime::Profile;
+use oneir_runtime::{Profile, Steps};
 
 use crate::error::OnnxError;
 use crate::file::{Dim, ElemType, OnnxFile, TensorType, ValueInfo, ValueType};
@@ -67,6 +67,11 @@ impl Model {
     /// The file's representation.
     pub fn file(&self) -> &OnnxFile {
         &self.file
+    }
+
+    /// How many of its nodes the trace under way has done, or the last one.
+    pub fn steps(&self) -> &Arc<Steps> {
+        &self.program.steps
     }
 
     /// The inputs that a caller must give.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_array::{Array, Device, HostTensor, Traced};
 use oneir_ir::Spec;
-use oneir_runtime::Profile;
+use oneir_runtime::{Profile, Steps};
 
 use crate::call::{Looking, kept_name};
 use crate::control::HostLoop;
@@ -27,6 +27,8 @@ pub(crate) struct Program {
     inputs: Vec<String>,
     outputs: Vec<String>,
     parts: Mutex<HashMap<Vec<InputForm>, Arc<Part>>>,
+    /// The nodes that the trace under way has done.
+    pub(crate) steps: Arc<Steps>,
 }
 
 /// What a trace depends on in an input: all but the elements of arrays.
@@ -62,6 +64,8 @@ struct Break {
     environment: Environment,
     /// The values whose arrays are the graph's outputs, in this order.
     live: Vec<String>,
+    /// How many steps were done so far.
+    done: usize,
     branches: Mutex<HashMap<Found, Arc<Part>>>,
 }
 
@@ -90,7 +94,16 @@ impl Program {
         inputs: Vec<String>,
         outputs: Vec<String>,
     ) -> Program {
-        Program { file, name, pending, constants, inputs, outputs, parts: Mutex::default() }
+        Program {
+            file,
+            name,
+            pending,
+            constants,
+            inputs,
+            outputs,
+            parts: Mutex::default(),
+            steps: Arc::default(),
+        }
     }
 
     /// Runs on terms for the inputs, in order.
@@ -149,7 +162,8 @@ impl Program {
         environment.extend(self.inputs.iter().cloned().zip(inputs));
         let mut pending = self.pending.clone();
         let looking = Looking::Eager(device.clone());
-        while let Some(stop) = nodes(&self.file, &mut pending, &mut environment, &looking)? {
+        self.steps.set(0, pending.count());
+        while let Some(stop) = nodes(&self.file, &mut pending, &mut environment, &looking, &self.steps)? {
             match stop {
                 Stop::Read(stopped) => return Err(stopped.why),
                 Stop::Loop(work) => {
@@ -177,7 +191,7 @@ impl Program {
             for (name, input) in self.inputs.iter().zip(inputs) {
                 environment.insert(name.clone(), opened(input, &mut arguments));
             }
-            self.trace_from(self.pending.clone(), environment, arguments)
+            self.trace_from(0, self.pending.clone(), environment, arguments)
         })
     }
 
@@ -197,17 +211,20 @@ impl Program {
             for (name, term) in given {
                 environment.insert(name.clone(), opened(term, &mut arguments));
             }
-            self.trace_from(after.pending.clone(), environment, arguments)
+            self.trace_from(after.done, after.pending.clone(), environment, arguments)
         })
     }
 
+    /// Traces what is pending after `done` steps.
     fn trace_from(
         &self,
+        done: usize,
         mut pending: Pending,
         mut environment: Environment,
         arguments: Vec<Array>,
     ) -> Result<Part, OnnxError> {
-        let stop = nodes(&self.file, &mut pending, &mut environment, &Looking::Tracing)?;
+        self.steps.set(done, done + pending.count());
+        let stop = nodes(&self.file, &mut pending, &mut environment, &Looking::Tracing, &self.steps)?;
         let mut arrays = Vec::new();
         let next = match stop {
             None => {
@@ -261,7 +278,8 @@ impl Program {
             }
         }
         environment.retain(|name, _| seen.contains(name));
-        Break { pending, host, environment, live, branches: Mutex::default() }
+        let done = self.steps.done();
+        Break { pending, host, environment, live, done, branches: Mutex::default() }
     }
 }
 

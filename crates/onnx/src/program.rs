@@ -79,6 +79,11 @@ impl Pending {
         self.todo.last().cloned()
     }
 
+    /// How many steps are known to be left.
+    pub(crate) fn count(&self) -> usize {
+        self.todo.len()
+    }
+
     pub(crate) fn done(&mut self) {
         self.todo.pop();
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oneir_array::{Array, HostTensor};
 use oneir_ir::{Source, State, Value, reference};
+use oneir_runtime::Steps;
 
 use crate::call::{Call, Looking, Made, Results, kept_name, made_name};
 use crate::control::{Entered, HostLoop, Site, stacked};
@@ -74,14 +75,17 @@ pub(crate) fn stored(data: &TensorData) -> Result<Term, OnnxError> {
     Ok(Term::Host(data.to_host()?))
 }
 
-/// Does what is pending, until something must be found out on the host.
+/// Does what is pending, counting on from the steps that are done, until something must be found out on the host.
 pub(crate) fn nodes(
     file: &Arc<OnnxFile>,
     pending: &mut Pending,
     environment: &mut Environment,
     looking: &Looking,
+    steps: &Steps,
 ) -> Result<Option<Stop>, OnnxError> {
-    while let Some(step) = pending.next() {
+    for done in steps.done().. {
+        steps.set(done, done + pending.count());
+        let Some(step) = pending.next() else { break };
         let found = match &*step {
             Step::Node(node) => {
                 let row = row_of(node)?;
@@ -103,7 +107,10 @@ pub(crate) fn nodes(
         };
         match found {
             Ok(Entered::Going) => {}
-            Ok(Entered::OnHost(work)) => return Ok(Some(Stop::Loop(work))),
+            Ok(Entered::OnHost(work)) => {
+                steps.set(done + 1, done + 1 + pending.count());
+                return Ok(Some(Stop::Loop(work)));
+            }
             Err(OnnxError::UnknownValue { place, input, origin }) => {
                 let why = OnnxError::UnknownValue { place, input: input.clone(), origin };
                 return Ok(Some(Stop::Read(Stopped { input, why })));

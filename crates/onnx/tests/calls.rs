@@ -1,5 +1,7 @@
 //! Calling models made by hand: local functions, breaks, versions, refusals.
 
+use std::sync::Arc;
+
 use oneir_array::Array;
 use oneir_cpu as _;
 use oneir_onnx::proto::attribute_proto::AttributeType;
@@ -8,7 +10,7 @@ use oneir_onnx::proto::{
     ValueInfoProto, type_proto,
 };
 use oneir_onnx::{Model, OnnxError, OnnxFile, Term};
-use oneir_runtime::Runtime;
+use oneir_runtime::{Profile, Runtime, Steps};
 use oneir_tensor::HostTensor;
 use oneir_testkit as _;
 use prost::Message;
@@ -258,5 +260,22 @@ fn sizes_of_terabytes_are_refused() {
         let model = open(&model(21, nodes, &[("x", FLOAT)], &["y"])).unwrap();
         let error = model.call(&[("x", Array::from_slice(&[0f32; 16], &[1, 4, 2, 2]))]).unwrap_err();
         assert!(error.to_string().contains(&name), "{error}");
+    }
+}
+
+#[test]
+fn launches_are_counted_without_their_times() {
+    let nodes = vec![node("MatMul", &["x", "x"], &["h"]), node("Softmax", &["h"], &["y"])];
+    let model = open(&model(17, nodes, &[("x", 1)], &["y"])).unwrap();
+    let x = Array::from_slice(&[1f32, 2.0, 3.0, 4.0], &[2, 2]);
+    for device in ["cpu", "mock"] {
+        let device = Runtime::global().device(device).unwrap();
+        let steps = Arc::new(Steps::default());
+        let mut profile = Profile::counting(steps.clone());
+        let outputs = model.call_with(&device, &[("x", x.clone())], Some(&mut profile)).unwrap();
+        oneir_array::eval_on(&device, &[outputs[0].1.array().unwrap()]).unwrap();
+        let (done, all) = steps.so_far().unwrap();
+        assert!(done == all && all >= 2, "{done} of {all}");
+        assert!(profile.launches.is_empty());
     }
 }

@@ -31,6 +31,30 @@ pub trait Memory: Send + Sync + fmt::Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
+/// How much memory a device may take, in bytes; `None` for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryLimits {
+    /// Of all that values and running work hold. More is refused with
+    /// [`RuntimeError::OutOfMemory`].
+    pub total: Option<usize>,
+    /// Of what is kept to be used again.
+    pub cached: Option<usize>,
+}
+
+/// What a device's memory is used for, in bytes. Memory adopted from the host
+/// does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryFigures {
+    /// Held by values and running work.
+    pub active: usize,
+    /// The most that `active` has been.
+    pub peak: usize,
+    /// Kept to be used again.
+    pub cached: usize,
+    /// What is allowed.
+    pub limits: MemoryLimits,
+}
+
 /// Where a buffer of a plan lies during one run.
 #[derive(Debug, Clone)]
 pub struct Bound {
@@ -93,6 +117,20 @@ pub trait Backend: Send + Sync {
 
     /// Memory of its own; its bytes may be anything.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError>;
+
+    /// What memory is used for; nothing where the back end does not count.
+    fn memory_figures(&self) -> MemoryFigures {
+        MemoryFigures::default()
+    }
+
+    /// Sets limits of memory, where the back end knows them.
+    fn limit_memory(&self, _limits: MemoryLimits) {}
+
+    /// Gives back what is kept to be used again.
+    fn clear_cache(&self) {}
+
+    /// Lets the peak begin anew at what is active.
+    fn reset_peak_memory(&self) {}
 
     /// Host bytes as memory, without a copy where the device can read them, and
     /// when they can be read.

@@ -37,13 +37,23 @@ pub enum RuntimeError {
         /// Why.
         why: Box<EvalError>,
     },
+    /// No thread could be started.
+    #[error("no thread could be started: {why}")]
+    NoThread {
+        /// What the system says.
+        why: String,
+    },
     /// Memory could not be had.
-    #[error("{device} is out of memory: {bytes} bytes were asked for")]
+    #[error("{device} is out of memory: {bytes} bytes were asked for, {active} are in use{}", limited(*.limit))]
     OutOfMemory {
         /// The device.
         device: String,
         /// Bytes asked for.
         bytes: usize,
+        /// Bytes that values and running work hold.
+        active: usize,
+        /// How many they may hold, where a limit is set.
+        limit: Option<usize>,
     },
     /// A device of this name is not there.
     #[error("there is no device `{name}`; there are {known}")]
@@ -114,4 +124,8 @@ impl RuntimeError {
             other => other,
         }
     }
+}
+
+fn limited(limit: Option<usize>) -> String {
+    limit.map_or_else(String::new, |bytes| format!(" of {bytes} allowed"))
 }

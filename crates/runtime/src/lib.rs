@@ -18,10 +18,11 @@ mod legalize;
 mod plan;
 mod profile;
 mod step;
+mod steps;
 mod stream;
 mod verify;
 
-pub use backend::{Backend, Bound, Captured, Memory, Work};
+pub use backend::{Backend, Bound, Captured, Memory, MemoryFigures, MemoryLimits, Work};
 pub use cache::CacheCounts;
 pub use device::{Device, DeviceOptions, Evaluated, Numerics, Users};
 pub use error::RuntimeError;
@@ -32,5 +33,6 @@ pub use kernel::{Answer, KernelRow, KernelTable, OperandSpec, Prepared, Request,
 pub use plan::{Argument, BufferId, BufferPlan, Given, Home, Launch, Plan};
 pub use profile::{LaunchTime, Profile};
 pub use step::Step;
+pub use steps::Steps;
 pub use stream::{Event, Signal, Stream};
 pub use verify::verify_plan;

@@ -1,9 +1,10 @@
+use std::sync::Arc;
 use std::time::Instant;
 
 use oneir_ir::graph::OpId;
 use oneir_ir::{Place, Spec};
 
-use crate::Plan;
+use crate::{Plan, Steps};
 
 /// The time that one launch took.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,20 +29,28 @@ pub struct LaunchTime {
 }
 
 /// The times of the launches of one or more runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Profile {
     began: Instant,
+    /// Where launches are only to be counted, those of the plan that runs.
+    counted: Option<Arc<Steps>>,
     /// In the order in which they ran.
     pub launches: Vec<LaunchTime>,
 }
 
 impl Default for Profile {
     fn default() -> Self {
-        Profile { began: Instant::now(), launches: Vec::new() }
+        Profile { began: Instant::now(), counted: None, launches: Vec::new() }
     }
 }
 
 impl Profile {
+    /// One that keeps no times, and says how many launches are done of the plan
+    /// that runs.
+    pub fn counting(steps: Arc<Steps>) -> Profile {
+        Profile { counted: Some(steps), ..Profile::default() }
+    }
+
     /// Notes where the launches from a number on were written, in a graph whose
     /// recorded ops were written at these places.
     pub fn place(&mut self, from: usize, places: &[Place]) {
@@ -53,7 +62,14 @@ impl Profile {
     /// What to call after each launch of a plan.
     pub(crate) fn recorder<'a>(&'a mut self, plan: &'a Plan) -> impl FnMut(usize) + 'a {
         let mut last = Instant::now();
+        if let Some(steps) = &self.counted {
+            steps.set(0, plan.launches.len());
+        }
         move |at| {
+            if let Some(steps) = &self.counted {
+                steps.step();
+                return;
+            }
             let now = Instant::now();
             let launch = &plan.launches[at];
             let op = &plan.graph.ops[launch.op as usize];

@@ -165,10 +165,118 @@ impl DType {
         matches!(self, DType::F16 | DType::BF16)
     }
 
+    /// Whether this is a signed integer type.
+    pub const fn is_signed(self) -> bool {
+        matches!(self.class(), Class::Signed)
+    }
+
+    /// Whether this is of a kind, as [`DTypeKind`] tells them apart.
+    ///
+    /// ```
+    /// use oneir_tensor::{DType, DTypeKind};
+    /// assert!(DType::I8.is(DTypeKind::Integral) && !DType::Bool.is(DTypeKind::Integral));
+    /// assert!(DType::F16.is(DTypeKind::Inexact) && DType::F16.is(DTypeKind::Numeric));
+    /// ```
+    pub const fn is(self, kind: DTypeKind) -> bool {
+        match kind {
+            DTypeKind::Bool => matches!(self.class(), Class::Bool),
+            DTypeKind::SignedInteger => self.is_signed(),
+            DTypeKind::UnsignedInteger => matches!(self.class(), Class::Unsigned),
+            DTypeKind::Integral => self.is_integer(),
+            DTypeKind::RealFloating => self.is_float(),
+            DTypeKind::ComplexFloating => self.is_complex(),
+            DTypeKind::Inexact => self.is_inexact(),
+            DTypeKind::Numeric => self.is_inexact() || self.is_integer(),
+        }
+    }
+
+    /// Whether promotion takes this type to `to`.
+    ///
+    /// ```
+    /// use oneir_tensor::DType;
+    /// assert!(DType::I32.can_cast(DType::F16) && !DType::F32.can_cast(DType::F16));
+    /// ```
+    pub fn can_cast(self, to: DType) -> bool {
+        promote(self, to) == to
+    }
+
+    /// The type that all promote to; none of none.
+    pub fn result_type(types: &[DType]) -> Option<DType> {
+        types.iter().copied().reduce(promote)
+    }
+
+    /// The limits of a real floating-point type that computes; of complex64,
+    /// those of its parts.
+    ///
+    /// ```
+    /// use oneir_tensor::DType;
+    /// assert_eq!(DType::F16.finfo().map(|f| (f.max, f.eps)), Some((65504.0, 2f64.powi(-10))));
+    /// assert_eq!(DType::I32.finfo(), None);
+    /// ```
+    pub fn finfo(self) -> Option<FloatInfo> {
+        // Bits of the fraction, and the exponent of the smallest normal number.
+        let (fraction, lowest) = match self {
+            DType::F16 => (10, -14),
+            DType::BF16 => (7, -126),
+            DType::F32 | DType::Complex64 => (23, -126),
+            DType::F64 => (52, -1022),
+            _ => return None,
+        };
+        let power = |exponent: i32| 2f64.powi(exponent);
+        let max = (2.0 - power(-fraction)) * power(1 - lowest);
+        Some(FloatInfo { max, eps: power(-fraction), smallest_normal: power(lowest) })
+    }
+
+    /// The smallest and the largest number of an integer type.
+    ///
+    /// ```
+    /// use oneir_tensor::DType;
+    /// assert_eq!(DType::I8.iinfo(), Some((-128, 127)));
+    /// ```
+    pub const fn iinfo(self) -> Option<(i128, i128)> {
+        match self.class() {
+            Class::Unsigned => Some((0, (1 << self.bits()) - 1)),
+            Class::Signed => Some((-(1 << (self.bits() - 1)), (1 << (self.bits() - 1)) - 1)),
+            _ => None,
+        }
+    }
+
     /// The type in which sums over this type accumulate: f32 for halves.
     pub const fn accumulator(self) -> DType {
         if self.is_half() { DType::F32 } else { self }
     }
+}
+
+/// What [`DType::is`] asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DTypeKind {
+    /// Truth values.
+    Bool,
+    /// Signed integers.
+    SignedInteger,
+    /// Unsigned integers.
+    UnsignedInteger,
+    /// Integers.
+    Integral,
+    /// Real floating point.
+    RealFloating,
+    /// Complex floating point.
+    ComplexFloating,
+    /// Real and complex floating point.
+    Inexact,
+    /// All but truth values.
+    Numeric,
+}
+
+/// The limits of a floating-point type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FloatInfo {
+    /// The largest finite number; the smallest is its negative.
+    pub max: f64,
+    /// From 1 to the next number.
+    pub eps: f64,
+    /// The smallest positive number of full precision.
+    pub smallest_normal: f64,
 }
 
 impl fmt::Display for DType {

@@ -25,7 +25,7 @@ mod shape;
 mod values;
 
 pub use buffer::{ALIGNMENT, Buffer};
-pub use dtype::{Class, DType, Element, promote};
+pub use dtype::{Class, DType, DTypeKind, Element, FloatInfo, promote};
 pub use error::TensorError;
 pub use half::{bf16, f16};
 pub use host::HostTensor;

@@ -241,7 +241,7 @@ impl Backend for MockBackend {
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Memory>, RuntimeError> {
         // The host's own limit stands in for the card's.
         if bytes > 1 << 40 {
-            return Err(RuntimeError::OutOfMemory { device: "mock".into(), bytes });
+            return Err(RuntimeError::OutOfMemory { device: "mock".into(), bytes, active: 0, limit: None });
         }
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         // Fresh memory holds anything.

@@ -46,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("passes", &["tensor", "ir"]),
     ("runtime", &["tensor", "ir", "passes"]),
     ("cpu", &["tensor", "ir", "runtime"]),
-    ("array", &["tensor", "ir", "runtime"]),
+    ("array", &["tensor", "io", "ir", "runtime"]),
     ("io", &["tensor"]),
     ("onnx", &["tensor", "ir", "runtime", "array", "io"]),
     ("testkit", &["tensor", "ir", "runtime"]),
@@ -101,8 +101,14 @@ fn code(text: &str) -> String {
     text.lines().map(|l| without_strings(l.split("//").next().unwrap_or(""))).collect::<Vec<_>>().join("\n")
 }
 
-/// Where `unsafe` may be written: kernels, and memory maps.
-const UNSAFE: &[&str] = &["crates/cpu/src/", "crates/io/src/map.rs", "crates/onnx/src/file/external.rs"];
+/// Where `unsafe` may be written: kernels, memory maps, and tensors of other
+/// libraries.
+const UNSAFE: &[&str] = &[
+    "crates/cpu/src/",
+    "crates/io/src/dlpack.rs",
+    "crates/io/src/map.rs",
+    "crates/onnx/src/file/external.rs",
+];
 
 #[test]
 fn unsafe_is_where_it_may_be() {

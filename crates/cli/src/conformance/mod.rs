@@ -13,11 +13,12 @@ use clap::Args;
 use oneir::onnx::conformance::Case;
 
 use crate::error::CliError;
+use crate::progress::Share;
 use crate::{device, print};
 use pool::Pool;
 use report::Report;
 
-pub(crate) use worker::{WorkerArgs, work};
+pub(crate) use worker::{is_worker, work};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConformanceArgs {
@@ -62,9 +63,10 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Result<(), CliError> {
     let shown = io::stderr().is_terminal();
     let progress = |done: usize| {
         if shown {
-            _ = write!(io::stderr(), "\r{done} of {} cases", cases.len());
+            _ = write!(io::stderr(), "\r{}", Share { done, all: cases.len(), steps: "cases" });
         }
     };
+    progress(0);
     let outcomes = pool.run(&cases, &progress).map_err(|source| CliError::Worker { source })?;
     if shown {
         _ = write!(io::stderr(), "\r\x1b[K");

@@ -5,23 +5,29 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 use std::process::{Command, Stdio};
 
-use clap::Args;
+use clap::Parser;
 use oneir::onnx::conformance::{Case, Verdict, Way};
 use serde_json::{Value, json};
 
 use crate::device;
 use crate::error::CliError;
 
-/// The subcommand under which the command starts itself.
-pub(crate) const NAME: &str = "conformance-worker";
+/// The word under which the command starts itself. It is no subcommand: nobody
+/// is to be shown it, or to have it completed.
+const NAME: &str = "conformance-worker";
 
 /// Characters of a detail: a line must stay a line.
 const LONGEST_DETAIL: usize = 2000;
 
-#[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
+#[derive(Debug, Parser)]
+struct WorkerArgs {
     #[arg(long)]
-    pub(crate) device: Vec<String>,
+    device: Vec<String>,
+}
+
+/// Whether this process is a worker.
+pub(crate) fn is_worker() -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| word == NAME)
 }
 
 /// How a case ended.
@@ -117,7 +123,8 @@ pub(super) fn command(devices: &[String]) -> io::Result<impl Fn() -> Command + S
 
 /// Answers for each case on the standard input. A panic ends the process: what
 /// it leaves behind must not meet the next case.
-pub(crate) fn work(args: &WorkerArgs) -> Result<(), CliError> {
+pub(crate) fn work() -> Result<(), CliError> {
+    let args = WorkerArgs::parse_from(std::env::args_os().skip(1));
     let devices = args.device.iter().map(|name| device(Some(name))).collect::<Result<Vec<_>, _>>()?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|source| CliError::Worker { source })?;

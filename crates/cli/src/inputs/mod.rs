@@ -14,13 +14,14 @@ use std::io::Read;
 use std::path::Path;
 
 use oneir::HostTensor;
-use oneir::io::{Format, open_tensors};
-use oneir::onnx::{Dim, Term, ValueInfo};
+use oneir::io::{Format, Stored, StringTensor, open_stored};
+use oneir::onnx::{Dim, Strings, Term, ValueInfo};
 
 pub(crate) use declared::{Open, declared_dtype, declared_shape, takes};
 
 use crate::args::GivenArgs;
 use crate::error::CliError;
+use crate::nearest::nearest;
 use crate::{exact, literal};
 use declared::{declared_dims, is_strings};
 use made::{MAX_MADE, Made, Wanted, make};
@@ -59,14 +60,15 @@ pub(crate) fn collect(
         values.push((info.name.clone(), one(info, value, args.seed, notes)?));
     }
     if let Some(path) = &args.inputs {
-        let tensors = open_tensors(path).map_err(|source| CliError::Tensors { source: Box::new(source) })?;
+        let tensors = open_stored(path).map_err(|source| CliError::Tensors { source: Box::new(source) })?;
         let from = path.display().to_string();
         for (name, tensor) in tensors {
             let Some(info) = expected.iter().find(|info| info.name == name) else {
-                return Err(CliError::UnknownInput { name, from, takes: takes() });
+                let meant = meant(&name, expected);
+                return Err(CliError::UnknownInput { name, meant, from, takes: takes() });
             };
             if !values.iter().any(|(other, _)| *other == name) {
-                values.push((name, Term::Host(fitted(info, tensor, &from)?)));
+                values.push((name, held(info, tensor, &from)?));
             }
         }
     }
@@ -104,6 +106,7 @@ fn named<'a>(expected: &[&'a ValueInfo], text: &'a str) -> Result<(&'a ValueInfo
         ([only], Some(_)) if nameless => Ok((only, text)),
         (_, Some((name, _))) if !nameless => Err(CliError::UnknownInput {
             name: name.into(),
+            meant: meant(name, expected),
             from: format!("`--input {text}`"),
             takes: takes(expected),
         }),
@@ -111,8 +114,16 @@ fn named<'a>(expected: &[&'a ValueInfo], text: &'a str) -> Result<(&'a ValueInfo
     }
 }
 
+/// The input whose name is most like a wrong one.
+fn meant(wrong: &str, expected: &[&ValueInfo]) -> Option<String> {
+    nearest(wrong, expected.iter().map(|info| info.name.as_str())).map(str::to_owned)
+}
+
 /// One input's value, from the text after its name.
 fn one(info: &ValueInfo, text: &str, seed: u64, notes: &mut Vec<Note>) -> Result<Term, CliError> {
+    if text.is_empty() {
+        return Err(CliError::NoValue { name: info.name.clone(), declared: info.ty.to_string() });
+    }
     if let Some(source) = source::read(&info.name, text)? {
         return from_source(info, &source, notes);
     }
@@ -130,7 +141,7 @@ fn one(info: &ValueInfo, text: &str, seed: u64, notes: &mut Vec<Note>) -> Result
 
 fn from_source(info: &ValueInfo, source: &Source<'_>, notes: &mut Vec<Note>) -> Result<Term, CliError> {
     let tensor = match source.kind {
-        Kind::Tensor => stored(info, source)?,
+        Kind::Tensor => return held(info, stored(info, source)?, source.rest),
         Kind::Picture => {
             let (tensor, how) = picture::tensor(info, source)?;
             notes.push(Note::Done(how));
@@ -147,6 +158,12 @@ fn from_source(info: &ValueInfo, source: &Source<'_>, notes: &mut Vec<Note>) -> 
     fitted(info, tensor, source.rest).map(Term::Host)
 }
 
+/// Ends of the names of pictures.
+const PICTURES: [&str; 15] = [
+    "png", "jpg", "jpeg", "bmp", "dib", "tif", "tiff", "webp", "jp2", "j2k", "jpx", "pnm", "pbm", "pgm",
+    "ppm",
+];
+
 /// What a file is, by its name, or else by how it begins.
 fn kind_of_file(path: &str) -> Kind {
     let path = Path::new(path);
@@ -155,9 +172,9 @@ fn kind_of_file(path: &str) -> Kind {
     };
     if Format::of_name(path).is_some() {
         return Kind::Tensor;
-    } else if named(&["png", "jpg", "jpeg"]) {
+    } else if named(&PICTURES) {
         return Kind::Picture;
-    } else if named(&["wav"]) {
+    } else if named(&["wav", "wave"]) {
         return Kind::Sound;
     }
     let mut start = Vec::new();
@@ -178,10 +195,10 @@ fn kind_of_file(path: &str) -> Kind {
 }
 
 /// The one tensor of a file, or the one with the name that is asked for.
-fn stored(info: &ValueInfo, source: &Source<'_>) -> Result<HostTensor, CliError> {
+fn stored(info: &ValueInfo, source: &Source<'_>) -> Result<Stored, CliError> {
     let path = Path::new(source.rest);
     let wanted = source.one(&info.name, "name", "the name of a tensor", |name| Some(name.to_owned()))?;
-    let mut tensors = open_tensors(path)
+    let mut tensors = open_stored(path)
         .map_err(|source| CliError::InputFile { name: info.name.clone(), source: Box::new(source) })?;
     let at = match &wanted {
         Some(wanted) => tensors.iter().position(|(name, _)| name == wanted),
@@ -262,6 +279,36 @@ fn fitted(info: &ValueInfo, tensor: HostTensor, from: &str) -> Result<HostTensor
     if agrees { Ok(tensor) } else { Err(wrong_input(info, from, &tensor)) }
 }
 
+/// A tensor of a file, of numbers or strings.
+fn held(info: &ValueInfo, stored: Stored, from: &str) -> Result<Term, CliError> {
+    let wrong = |found: String| CliError::WrongInput {
+        name: info.name.clone(),
+        expected: info.ty.to_string(),
+        from: from.into(),
+        found,
+    };
+    let strings = match stored {
+        Stored::Tensor(tensor) if is_strings(info) => {
+            return Err(wrong(format!("{}{}", tensor.dtype(), tensor.shape())));
+        }
+        Stored::Tensor(tensor) => return fitted(info, tensor, from).map(Term::Host),
+        Stored::Strings(strings) => strings,
+    };
+    let StringTensor { mut shape, values } = strings;
+    let found = format!("string{shape:?}");
+    if !is_strings(info) && !matches!(declared_dtype(info), Ok(None)) {
+        return Err(wrong(found));
+    }
+    let Some(dims) = declared_dims(info) else { return Ok(Term::Strings(Strings { shape, values })) };
+    // Files of one string often give it a dimension.
+    if dims.is_empty() && values.len() == 1 {
+        shape.clear();
+    }
+    let agrees =
+        dims.len() == shape.len() && dims.iter().zip(&shape).all(|(dim, &size)| Open::of(dim).takes(size));
+    if agrees { Ok(Term::Strings(Strings { shape, values })) } else { Err(wrong(found)) }
+}
+
 fn wrong_input(info: &ValueInfo, from: &str, found: &HostTensor) -> CliError {
     CliError::WrongInput {
         name: info.name.clone(),
@@ -273,7 +320,7 @@ fn wrong_input(info: &ValueInfo, from: &str, found: &HostTensor) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use oneir::onnx::{ElemType, Strings};
+    use oneir::onnx::ElemType;
 
     use super::declared::info;
     use super::*;

@@ -85,7 +85,7 @@ fn every_case_has_a_result() {
         ("random/type", "wrong", "`y` is f32[2], expected i32[2]"),
         ("refused/data", "refused", "test_data_set_0/input_0.pb: not a TensorProto"),
         ("refused/file", "refused", "not an ONNX model"),
-        ("refused/more", "refused", "test_data_set_0/output_1.pb: the model has 1 outputs only"),
+        ("refused/more", "refused", "test_data_set_0/output_1.pb: the model has 1 output only"),
         ("refused/no_output", "refused", "test_data_set_0/output_0.pb: there is no such file"),
         ("refused/operator", "refused", "not implemented: MatFoo"),
         ("wrong/infinity", "wrong", "`y` differs in 1 of 2 elements: f32[2][0] is -1, expected -inf"),
@@ -151,4 +151,109 @@ fn operators_are_listed_with_their_versions() {
     let text = printed(&["operators"]);
     assert!(text.lines().any(|line| line == "Add 1 6 7 13 14"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("ai.onnx.ml.Binarizer 1")), "{text}");
+}
+
+#[test]
+fn what_a_case_lacks_or_has_too_much_of_is_said() {
+    let folder = Folder::new("lacking");
+    let neg = model("Neg", &[("x", F32, &[2])], F32, &[2]);
+    let two = || floats(&[1.0, 2.0]);
+    let right = || floats(&[-1.0, -2.0]);
+    let path = |name: &str| std::path::PathBuf::from(folder.file(&format!("cases/{name}")));
+    for (name, file) in
+        [("more", "input_1.pb"), ("far", "input_7.pb"), ("odd", "input_01.pb"), ("out", "output_3.pb")]
+    {
+        case(&folder, &format!("cases/{name}"), &neg, &[two()], &[right()]);
+        std::fs::write(path(name).join("test_data_set_0").join(file), two()).unwrap();
+    }
+    case(&folder, "cases/folder", &neg, &[], &[right()]);
+    std::fs::create_dir_all(path("folder/test_data_set_0/input_0.pb")).unwrap();
+    // No data set, beside folders of others.
+    std::fs::create_dir_all(path("none")).unwrap();
+    std::fs::write(path("none/model.onnx"), &neg).unwrap();
+    case(&folder, "cases/none/inner", &neg, &[two()], &[right()]);
+    std::fs::create_dir_all(path("nothing")).unwrap();
+    let graph = field(2, b"g");
+    std::fs::write(
+        path("nothing/model.onnx"),
+        [number(1, 8), field(7, &graph), field(8, &number(2, 17))].concat(),
+    )
+    .unwrap();
+
+    let mut expected = vec![
+        ("far", "refused", "test_data_set_0/input_7.pb: the model has 1 input only, which is input_0.pb"),
+        ("folder", "refused", "test_data_set_0/input_0.pb: expected a regular file, found a folder"),
+        ("more", "refused", "test_data_set_0/input_1.pb: the model has 1 input only, which is input_0.pb"),
+        (
+            "none",
+            "refused",
+            "test_data_set_0: there is no such folder, and the model takes 1 and gives 1 values",
+        ),
+        ("none/inner", "pass", ""),
+        ("nothing", "pass", ""),
+        ("odd", "refused", "test_data_set_0/input_01.pb: the model has 1 input only"),
+        ("out", "refused", "test_data_set_0/output_3.pb: the model has 1 output only, which is output_0.pb"),
+    ];
+    if cfg!(unix) {
+        case(&folder, "cases/pipe", &neg, &[], &[right()]);
+        let pipe = |path: std::path::PathBuf| {
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        };
+        pipe(path("pipe/test_data_set_0/input_0.pb"));
+        case(&folder, "cases/piped", b"", &[two()], &[right()]);
+        std::fs::remove_file(path("piped/model.onnx")).unwrap();
+        pipe(path("piped/model.onnx"));
+        expected.push((
+            "pipe",
+            "refused",
+            "test_data_set_0/input_0.pb: expected a regular file, found a pipe",
+        ));
+        expected.push(("piped", "refused", "model.onnx: expected a regular file, found a pipe"));
+    }
+    // A folder that is a case itself, too.
+    let alone = printed(&["conformance", &folder.file("cases/more")]);
+    assert!(alone.starts_with("refused more: test_data_set_0/input_1.pb"), "{alone}");
+    std::fs::create_dir_all(folder.file("alone")).unwrap();
+    std::fs::write(folder.file("alone/model.onnx"), &neg).unwrap();
+    let alone = printed(&["conformance", &folder.file("alone")]);
+    assert!(alone.starts_with("refused alone: test_data_set_0: there is no such folder"), "{alone}");
+    let (code, report, text) = results(&folder, &["--timeout", "10"]);
+    assert_eq!(code, Some(0), "{text}");
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), expected.len(), "{text}");
+    for (case, (name, result, detail)) in cases.iter().zip(expected) {
+        let found = row(case);
+        assert_eq!((found[0], found[1]), (name, result), "{found:?}");
+        assert!(found[2].contains(detail), "{found:?}");
+    }
+}
+
+/// What a command writes to a terminal, where the system has a command that
+/// makes one.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(command: &str) -> Option<String> {
+    use std::process::{Command, Stdio};
+    let mut script = Command::new("script");
+    script.args(["-qec", command, "/dev/null"]).stdin(Stdio::null());
+    Some(String::from_utf8_lossy(&script.output().ok()?.stdout).into_owned())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn cases_are_counted_on_a_terminal_only() {
+    let folder = Folder::new("counted-cases");
+    for name in ["a", "b"] {
+        negation(&folder, name, &[-1.0, f32::NAN]);
+    }
+    let root = folder.0.display().to_string();
+    let output = oneir(&["conformance", &root]);
+    assert!(output.status.success() && output.stderr.is_empty());
+    let Some(shown) = on_a_terminal(&format!("{} conformance {root} --jobs 1", env!("CARGO_BIN_EXE_oneir")))
+    else {
+        return;
+    };
+    for part in ["[            ] 0 of 2 cases", "[======      ] 1 of 2 cases", "[============] 2 of 2 cases"]
+    {
+        assert!(shown.contains(part), "{shown:?}");
+    }
 }

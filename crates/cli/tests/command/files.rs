@@ -290,6 +290,9 @@ fn texts_become_strings() {
     assert!(message.contains("no list of strings: `1`"), "{message}");
     let message = refused(&["run", &model, "--input", "x=hello"], 1);
     assert!(message.contains("text:hello"), "{message}");
+    assert_eq!(shown("x=text:"), "y: string[1]\n[\"\"]\n");
+    let message = refused(&["run", &model, "--input", "x="], 1);
+    assert!(message.contains("given no value") && message.contains("x=text: is a string"), "{message}");
     let message = refused(&["run", &model, "--input", "text,pad=1:a"], 1);
     assert!(message.contains("an input of numbers"), "{message}");
 }
@@ -304,4 +307,100 @@ fn one_tensor_of_several_is_named() {
     assert_eq!(printed(&["run", &model, "--input", &input]), "y: i64[1]\n[2]\n");
     let message = refused(&["run", &model, "--input", &format!("tensor,name=c:{file}")], 1);
     assert!(message.contains("(`a`, `b`)"), "{message}");
+}
+
+/// An npy file's bytes.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
+}
+
+/// A zip archive of one stored member.
+fn archive(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut crc = !0u32;
+    for &byte in data {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    let number = |n: usize| (n as u32).to_le_bytes();
+    let length = (name.len() as u16).to_le_bytes();
+    // Version, flags, method, time and date; then what is the same in both.
+    let sizes =
+        [&(!crc).to_le_bytes()[..], &number(data.len()), &number(data.len()), &length, &[0, 0]].concat();
+    let local = [b"PK\x03\x04\x14\0", &[0; 8][..], &sizes, name.as_bytes(), data].concat();
+    let central = [b"PK\x01\x02\x14\0\x14\0", &[0; 8][..], &sizes, &[0; 14], name.as_bytes()].concat();
+    let end = [b"PK\x05\x06\0\0\0\0\x01\0\x01\0", &number(central.len())[..], &number(local.len()), &[0, 0]]
+        .concat();
+    [local, central, end].concat()
+}
+
+#[test]
+fn strings_of_numpy_files_are_inputs() {
+    let folder = Folder::new("numpy-strings");
+    let model = identity(&folder, STRING, &[0]);
+    let texts: Vec<u8> = "añb\0".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let file = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.file(name), bytes).unwrap();
+        folder.file(name)
+    };
+    let wide = file("wide.npy", &npy("<U2", "(2,)", &texts));
+    assert_eq!(printed(&["run", &model, "--input", &wide]), "y: string[2]\n[\"añ\"  \"b\"]\n");
+    let bytes = file("bytes.npy", &npy("|S3", "(2,)", b"onetwo"));
+    assert_eq!(
+        printed(&["run", &model, "--input", &format!("x={bytes}")]),
+        "y: string[2]\n[\"one\" \"two\"]\n"
+    );
+    let packed = file("all.npz", &archive("x.npy", &npy("|S3", "(1,)", b"yes")));
+    for flag in ["--input", "--inputs"] {
+        assert_eq!(printed(&["run", &model, flag, &packed]), "y: string[1]\n[\"yes\"]\n");
+    }
+    let scalar = identity(&folder, STRING, &[]);
+    let one = file("one.npy", &npy("|S3", "(1,)", b"one"));
+    assert_eq!(printed(&["run", &scalar, "--input", &one]), "y: string[]\n\"one\"\n");
+
+    let says = |model: &str, input: &str, part: &str| {
+        let message = refused(&["run", model, "--input", input], 1);
+        assert!(message.contains(part), "{part} is not in: {message}");
+    };
+    says(&scalar, &wide, "must be STRING[], and ");
+    says(&scalar, &wide, "wide.npy is string[2]");
+    says(&identity(&folder, INT64, &[0]), &bytes, "must be INT64[n], and ");
+    says(&identity(&folder, INT64, &[0]), &bytes, "bytes.npy is string[2]");
+    let number = folder.tensors("number.npy", &[("x", HostTensor::scalar(1i64))]);
+    says(&model, &number, "must be STRING[n], and ");
+    says(&model, &file("object.npy", &npy("|O", "(1,)", b"")), "Python objects");
+}
+
+#[test]
+fn pictures_and_sounds_are_known_by_their_names() {
+    let folder = Folder::new("endings");
+    let model = identity(&folder, UINT8, &[0, 0, 3]);
+    let pixels: [u8; 12] = [255, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+    let ppm = [b"P6 4 1 255\n", &pixels[..]].concat();
+    // Blue comes first in a BMP.
+    let number = |n: u32| n.to_le_bytes();
+    let head = [number(66), number(0), number(54), number(40), number(4), number(1), [1, 0, 24, 0]].concat();
+    let rows: Vec<u8> = pixels.chunks(3).flat_map(|p| [p[2], p[1], p[0]]).collect();
+    let bmp = [b"BM", &head[..], &[0; 24], &rows].concat();
+    for (name, bytes) in [("a.ppm", &ppm), ("a.PNM", &ppm), ("a.bmp", &bmp), ("a.BMP", &bmp)] {
+        std::fs::write(folder.file(name), bytes).unwrap();
+        let found = given(&folder, &model, &format!("x={}", folder.file(name)));
+        assert_eq!(found.to_vec::<u8>().unwrap(), pixels, "{name}");
+    }
+    let sound = identity(&folder, INT16, &[0]);
+    let file = wav(&folder, "a.wave", 1, 100, &[1, 2]);
+    assert_eq!(given(&folder, &sound, &file).to_vec::<i16>().unwrap(), [1, 2]);
+    for end in ["png", "jpg", "jpeg", "bmp", "tif", "tiff", "webp", "jp2", "pnm", "pbm", "pgm", "ppm", "wav"]
+    {
+        let model = if end == "wav" { &sound } else { &model };
+        let message = refused(&["run", model, "--input", &format!("no/such.{end}")], 1);
+        assert!(message.contains("No such file"), "{message}");
+        let text = folder.file(&format!("text.{end}"));
+        std::fs::write(&text, "this is a text").unwrap();
+        let message = refused(&["run", model, "--input", &text], 1);
+        assert!(!message.contains("npy"), "{message}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The largest values of rows, with and without names.
 
-use crate::model::{FLOAT, identity};
-use crate::{Folder, MODEL, printed, refused};
+use crate::model::{FLOAT, INT64, identity};
+use crate::{Folder, MODEL, oneir, printed, refused};
 
 #[test]
 fn the_largest_of_each_row_are_named() {
@@ -55,4 +55,35 @@ fn labels_that_are_none_are_refused() {
     for args in [&["--top", "0"][..], &["--ctc"], &["--ctc", "--labels", "x", "--top", "1"]] {
         refused(&[&["run", MODEL][..], args].concat(), 2);
     }
+}
+
+#[test]
+fn labels_that_are_too_few_or_too_many_are_told() {
+    let folder = Folder::new("counted");
+    let labels = folder.file("labels.txt");
+    let notes = |model: &str, input: &str, lines: &str, flags: &[&str]| {
+        std::fs::write(&labels, lines).unwrap();
+        let output = oneir(&[&["run", model, "--input", input, "--labels", &labels], flags].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let scores = identity(&folder, FLOAT, &[0, 3]);
+    let row = "[[1,3,2]]";
+    let few = notes(&scores, row, "cat\ndog\n", &[]);
+    assert!(few.starts_with("note: ") && few.contains("names for 2 of the 3 places in rows of `y`"), "{few}");
+    assert!(few.contains("place 2 is the first without") && few.lines().count() == 1, "{few}");
+    assert!(notes(&scores, row, r#"{"1": "dog"}"#, &[]).contains("names for 1 of the 3 places"));
+    assert_eq!(notes(&scores, row, "a\nb\nc\n", &[]), "");
+    let many = notes(&scores, row, "a\nb\nc\nd\n", &[]);
+    assert!(many.contains("names up to place 3, and rows have 3 places at most"), "{many}");
+    assert_eq!(notes(&scores, row, "a\n", &["--quiet"]), "");
+    let answers = identity(&folder, INT64, &[0]);
+    assert_eq!(notes(&answers, "[0,1]", "a\nb\n", &[]), "");
+    assert!(notes(&answers, "[0,2]", "a\nb\n", &[]).contains("no name for the answer 2 in `y`"));
+    // Of a text: the blank, the letters, and a space.
+    let letters = identity(&folder, FLOAT, &[1, 0, 4]);
+    let steps = "[[[0,1,0,0],[0,0,1,0]]]";
+    assert_eq!(notes(&letters, steps, "a\nb\n", &["--ctc"]), "");
+    let short = notes(&letters, steps, "a\n", &["--ctc"]);
+    assert!(short.contains("names for 1 of the 3 places in rows of `y`; place 2 is the first"), "{short}");
 }

@@ -21,7 +21,7 @@ fn models_that_are_none() {
         says(&[command, &folder.0.display().to_string()], 1, &["cannot read"]);
         let text = folder.file("text.onnx");
         std::fs::write(&text, "this is a text").unwrap();
-        says(&[command, &text], 1, &["text.onnx: not an ONNX model", "help: "]);
+        says(&[command, &text], 1, &["text.onnx: not an ONNX model: it is a text", "help: "]);
         let half = folder.file("half.onnx");
         std::fs::write(&half, &std::fs::read(MODEL).unwrap()[..5000]).unwrap();
         says(&[command, &half], 1, &["half.onnx: not an ONNX model"]);
@@ -45,6 +45,11 @@ fn inputs_that_do_not_fit() {
     let takes = "the model takes `X`: FLOAT[?, 64]";
     says(&["run", MODEL], 1, &["no value for input `X`", "--input X=VALUE", takes]);
     says(&["run", MODEL, "--input", "Y=1"], 1, &["`--input Y=1` gives `Y`", takes]);
+    says(&["run", MODEL, "--input", "x=1"], 1, &["gives `x`", "did you mean `X`?", takes]);
+    for empty in ["X=", ""] {
+        let parts = ["input `X` is given no value: expected one after `X=`", takes, "a value is a number"];
+        says(&["run", MODEL, "--input", empty], 1, &parts);
+    }
     says(&["run", MODEL, "--input", "X=1", "--input", "X=2"], 1, &["`X` is given twice"]);
     says(
         &["run", MODEL, "--input", "X=nothing.npy"],
@@ -64,6 +69,8 @@ fn inputs_that_do_not_fit() {
     let zeros = |shape: &[usize]| HostTensor::zeros(DType::F32, shape).unwrap();
     let wrong = folder.tensors("wrong.npz", &[("Z", zeros(&[1, 64]))]);
     says(&["run", MODEL, "--inputs", &wrong], 1, &["wrong.npz gives `Z`", takes]);
+    let small = folder.tensors("small.npz", &[("x", zeros(&[1, 64]))]);
+    says(&["run", MODEL, "--inputs", &small], 1, &["small.npz gives `x`", "did you mean `X`?"]);
     let none = folder.tensors("none.npz", &[]);
     says(&["run", MODEL, "--inputs", &none], 1, &["no value for input `X`", takes]);
     let shape = folder.tensors("shape.npz", &[("X", zeros(&[64]))]);
@@ -113,6 +120,7 @@ fn command_lines_that_are_none() {
 
 #[test]
 fn shapes_that_do_not_fit() {
+    says(&["inspect", MODEL, "--shape", "x=1"], 1, &["`x`", "did you mean `X`?"]);
     says(&["inspect", MODEL, "--shape", "Q=1"], 1, &["`Q`", "the model takes `X`: FLOAT[?, 64]"]);
     says(&["inspect", MODEL, "--shape", "X=1x64", "--shape", "X=2x64"], 1, &["`X` is given twice"]);
     let graph = ["inspect", MODEL, "--shape", "X=1x65", "--graph", "text"];
@@ -125,4 +133,59 @@ fn shapes_that_do_not_fit() {
     assert!(printed(&["inspect", &path]).contains(hint));
     says(&["inspect", &path, "--graph", "dot"], 1, &["no graph", hint]);
     assert!(printed(&["inspect", &path, "--shape", "x=3x3"]).contains("after passes"));
+}
+
+#[test]
+fn outputs_that_are_not_there() {
+    let run = |name: &str, parts: &[&str]| {
+        says(&["run", MODEL, "--input", "0", "--output", "label", "--output", name], 1, parts);
+    };
+    let gives = "the model gives `label`: INT64[?], `probabilities`: FLOAT[?, 10]";
+    run(
+        "probabilites",
+        &["`--output probabilites`", "no output of this name", "did you mean `probabilities`?", gives],
+    );
+    run("boxes", &["`--output boxes`", &format!("help: {gives}")]);
+}
+
+#[test]
+fn files_of_other_kinds_are_called_by_name() {
+    let folder = Folder::new("kinds");
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/tests/data/palette.png");
+    let array = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/tests/data/f32.npy");
+    let archive = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/tests/data/deflated.npz");
+    let weights = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/tests/data/every.safetensors");
+    for (file, what, advice) in [
+        (picture, "a PNG picture", "--input NAME=FILE"),
+        (array, "a NumPy array (npy)", "--input NAME=FILE"),
+        (archive, "an archive of NumPy arrays (npz)", "--inputs FILE"),
+        (weights, "a safetensors file", "export the model to ONNX"),
+        (env!("CARGO_BIN_EXE_oneir"), "a program or library", "the .onnx file"),
+    ] {
+        for command in ["run", "inspect", "bench"] {
+            let told = format!("{file}: not an ONNX model: it is {what}");
+            says(&[command, file], 1, &[&told, "help: ", advice]);
+        }
+    }
+    let file = folder.file("model.onnx");
+    for (start, what, advice) in [
+        (&b"GGUF\x03\0\0\0\0\0"[..], "a GGUF file", "optimum-cli export onnx"),
+        (b"PK\x03\x04\x14\0\0\0\0\0", "a zip archive", "unpack it"),
+        (b"\x1f\x8b\x08\0", "a gzip file", "gunzip"),
+        (b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "a PyTorch checkpoint", "torch.onnx.export"),
+        (b"\x1c\0\0\0TFL3\x14\0", "a TensorFlow Lite model", "tf2onnx.convert --tflite"),
+        (b"%PDF-1.7\n", "a PDF document", "the .onnx file"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            "a pointer of Git LFS",
+            "git lfs pull",
+        ),
+        (b"<!DOCTYPE html>\n<html>", "a web page", "download the file again"),
+    ] {
+        std::fs::write(&file, start).unwrap();
+        says(&["run", &file], 1, &["model.onnx: not an ONNX model: it is ", what, advice]);
+    }
+    // Of bytes of no known kind, what is wrong with them is said.
+    std::fs::write(&file, [0xff; 40]).unwrap();
+    says(&["run", &file], 1, &["model.onnx: not an ONNX model", " at byte ", "help: "]);
 }

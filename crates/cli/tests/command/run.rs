@@ -1,7 +1,8 @@
 use oneir::HostTensor;
 use oneir::io::open_tensors;
 
-use crate::{Folder, MODEL, fixture, oneir, printed};
+use crate::model::{FLOAT, identity};
+use crate::{Folder, MODEL, fixture, oneir, printed, refused};
 
 /// The fixture's input in a file of its own, under the model's name for it.
 fn inputs(folder: &Folder, file: &str) -> String {
@@ -135,5 +136,50 @@ fn shells_complete_the_commands_words() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = printed(&["completions", shell]);
         assert!(script.contains("bench") && script.contains("labels"), "{shell}");
+        // What the command starts by itself is offered to nobody.
+        assert!(script.contains("conformance") && !script.contains("worker"), "{shell}");
     }
+}
+
+#[test]
+fn outputs_are_printed_and_saved_by_name() {
+    let folder = Folder::new("chosen");
+    let run = |flags: &[&str]| printed(&[&["run", MODEL, "--input", "0"], flags].concat());
+    let all = run(&[]);
+    let label = run(&["--output", "label"]);
+    assert!(all.starts_with(&label) && label == "label: i64[1]\n[4]\n", "{label}");
+    let turned = run(&["--output", "probabilities", "--output", "label", "--output", "label"]);
+    assert!(turned.starts_with("probabilities: f32[1, 10]\n") && turned.ends_with(&label), "{turned}");
+    // One output fits a file for one tensor.
+    let saved = folder.file("label.npy");
+    assert_eq!(run(&["--output", "label", "--save", &saved]), format!("{saved}: label\n"));
+    assert_eq!(oneir::io::npy::read(&saved).unwrap().to_vec::<i64>().unwrap(), [4]);
+    assert!(printed(&["run", "--output", "label"]).starts_with("label: i64[16]\n"));
+}
+
+#[test]
+fn long_outputs_are_told_in_numbers_unless_all_are_asked_for() {
+    let folder = Folder::new("long");
+    let model = identity(&folder, FLOAT, &[0, 0, 0]);
+    let values: Vec<f32> = (0..172 * 264).map(|i| i as f32 / 100.0).collect();
+    let file = folder.tensors("x.npy", &[("x", HostTensor::from_slice(&[2, 86, 264], &values).unwrap())]);
+    let run = |flags: &[&str]| {
+        let output = oneir(&[&["run", &model, "--input", &file], flags].concat());
+        assert!(output.status.success());
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    };
+    let (shown, told) = run(&[]);
+    assert!(shown.starts_with("y: f32[2, 86, 264]\nmin 0., mean 227.035, max 454.07\n"), "{shown}");
+    assert!(shown.lines().count() <= 24 && shown.lines().all(|line| line.len() <= 80), "{shown}");
+    assert!(told.contains("--full prints all values"), "{told}");
+    let (all, told) = run(&["--full"]);
+    assert!(told.is_empty() && !all.contains("...") && !all.contains("mean"), "{told}");
+    let numbers = all.split_once('\n').unwrap().1.split(|c: char| c.is_whitespace() || "[]".contains(c));
+    assert_eq!(numbers.filter_map(|word| word.parse::<f32>().ok()).count(), 172 * 264);
+    for flags in [["--top", "1"], ["--save", "x.npy"]] {
+        refused(&[&["run", &model, "--input", "1", "--full"], &flags[..]].concat(), 2);
+    }
+    // The digits have a picture of their own.
+    assert!(printed(&["run", "--full"]).starts_with("label: i64[16]\n"));
 }

@@ -33,7 +33,7 @@ impl KernelRow for Pad {
         let Sym::Prim(Primitive::Pad { low, mode, .. }) = request.sym else { return Answer::No };
         let ([x, ..], [result]) = (request.operands, request.results) else { return Answer::No };
         let shape = &result.spec.shape;
-        let known = [PadMode::Constant, PadMode::Edge, PadMode::Wrap, PadMode::Reflect];
+        let known = [PadMode::Constant, PadMode::Edge, PadMode::Wrap, PadMode::Reflect, PadMode::Symmetric];
         if !known.contains(mode) {
             return Answer::No;
         }
@@ -77,6 +77,10 @@ fn source(mode: PadMode, at: i128, size: usize) -> isize {
         PadMode::Constant if (0..n).contains(&at) => at,
         PadMode::Edge => at.clamp(0, (n - 1).max(0)),
         PadMode::Wrap => at.rem_euclid(n.max(1)),
+        PadMode::Symmetric => {
+            let at = at.rem_euclid(2 * n.max(1));
+            if at < n { at } else { 2 * n - 1 - at }
+        }
         PadMode::Reflect => {
             let period = (2 * (n - 1)).max(1);
             let at = at.rem_euclid(period);

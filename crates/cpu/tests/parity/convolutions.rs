@@ -80,6 +80,47 @@ fn more_columns_than_a_chunk_holds() {
     assert_close(&expected, &found, 64.0, "a large convolution");
 }
 
+/// Windows that are copied one by one: strided, dilated, padded, in groups.
+#[test]
+fn convolutions_with_few_windows() {
+    let mut numbers = Numbers::new(41);
+    for (batch, groups, rows, channels, kernel, out, stride, dilation, low) in [
+        (1, 1, 258, 1, [1, 256], [1, 4], 128, 1, 0),
+        (1, 1, 70, 129, [1, 3], [1, 3], 2, 1, 1),
+        (2, 2, 13, 33, [2, 3], [2, 2], 1, 2, 1),
+        (1, 3, 17, 20, [3, 2], [2, 3], 3, 1, 2),
+        (8, 1, 21, 40, [1, 1], [1, 1], 1, 1, 0),
+        (1, 1, 600, 500, [1, 2], [1, 8], 1, 3, 2),
+    ] {
+        let size = |d: usize| ((out[d] - 1) * stride + (kernel[d] - 1) * dilation + 1 - low).max(1);
+        let (low, high): ([usize; 2], [usize; 2]) =
+            if kernel[0] == 1 { ([0, low], [0, 0]) } else { ([low, low], [0, 0]) };
+        let tall = if kernel[0] == 1 { 1 } else { size(0) };
+        let x = numbers.tensor(DType::F32, &[batch, groups * channels, tall, size(1)], 1.0);
+        let w = numbers.tensor(DType::F32, &[groups * rows, channels, kernel[0], kernel[1]], 1.0);
+        let primitive = Primitive::Convolution {
+            strides: vec![stride; 2],
+            low: low.to_vec(),
+            high: high.to_vec(),
+            dilations: vec![dilation; 2],
+            input_dilations: vec![1, 1],
+            groups,
+            flip: false,
+        };
+        let inputs = [x, w];
+        let expected = primitive.evaluate(&inputs).unwrap();
+        for threads in [1, 2] {
+            let device = device(threads, Numerics::Fast, true);
+            for stored in Stored::ALL {
+                let given: Vec<_> = inputs.iter().map(|x| stored.put(&device, x)).collect();
+                let (found, kernels) = run(&device, &primitive, &given);
+                assert!(kernels.contains(&"convolution_few"), "{kernel:?}: {kernels:?}");
+                assert_close(&expected, &found, 64.0, &format!("{kernel:?}, {stored:?}"));
+            }
+        }
+    }
+}
+
 /// Products that read their columns where the input lies, and lines of windows.
 #[test]
 fn convolutions_that_copy_nothing() {
@@ -87,7 +128,7 @@ fn convolutions_that_copy_nothing() {
     for (x, w, stride) in [
         ([2, 6, 5, 7], [16, 6, 1, 1], 1),
         ([1, 1, 1, 300], [12, 1, 1, 64], 3),
-        ([3, 1, 1, 64], [13, 1, 1, 64], 1),
+        ([9, 1, 1, 64], [13, 1, 1, 64], 1),
         ([2, 8, 1, 33], [12, 8, 1, 1], 1),
         ([2, 4, 40, 1], [66, 4, 5, 1], 1),
     ] {

@@ -14,7 +14,8 @@ fn padding_of_every_mode_and_dtype() {
     let mut fast = 0;
     for round in 0..120 {
         let rank = 1 + numbers.below(4);
-        let mode = [PadMode::Constant, PadMode::Edge, PadMode::Wrap, PadMode::Reflect][round % 4];
+        let mode = [PadMode::Constant, PadMode::Edge, PadMode::Wrap, PadMode::Reflect, PadMode::Symmetric]
+            [round % 5];
         let least = usize::from(mode != PadMode::Constant);
         let shape: Vec<usize> = (0..rank).map(|_| least + numbers.below(5)).collect();
         let mut pick = || (0..rank).map(|_| numbers.below(7)).collect::<Vec<_>>();

@@ -16,6 +16,10 @@ impl PadMode {
             PadMode::Constant => return (0..n).contains(&at).then_some(at as usize),
             PadMode::Edge => at.clamp(0, n - 1),
             PadMode::Wrap => at.rem_euclid(n),
+            PadMode::Symmetric => {
+                let at = at.rem_euclid(2 * n);
+                if at < n { at } else { 2 * n - 1 - at }
+            }
             PadMode::Reflect => {
                 let period = (2 * (n - 1)).max(1);
                 let at = at.rem_euclid(period);
@@ -122,7 +126,7 @@ impl Rules for Pad<'_> {
 
     fn cases() -> Vec<Case> {
         use DType::{F32, F64};
-        use PadMode::{Constant, Edge, Reflect, Wrap};
+        use PadMode::{Constant, Edge, Reflect, Symmetric, Wrap};
         let pad = |low: &[usize], high: &[usize], mode| Primitive::Pad {
             low: low.to_vec(),
             high: high.to_vec(),
@@ -164,6 +168,8 @@ impl Rules for Pad<'_> {
             row(Wrap, 2, 1, &[1, 2, 3], &[2, 3, 1, 2, 3, 1]),
             row(Wrap, 5, 4, &[1, 2], &[2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]),
             row(Edge, 1, 3, &[1, 2], &[1, 1, 2, 2, 2, 2]),
+            row(Symmetric, 2, 1, &[1, 2, 3], &[2, 1, 1, 2, 3, 3]),
+            row(Symmetric, 5, 4, &[1, 2], &[1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2]),
             Case::new(
                 pad(&[1, 1], &[0, 1], Reflect),
                 vec![t(&[2, 3], &[1i32, 2, 3, 4, 5, 6])],

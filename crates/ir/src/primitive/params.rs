@@ -61,6 +61,8 @@ choices! {
         Edge "edge",
         /// The elements mirrored at the first and last, which are not repeated.
         Reflect "reflect",
+        /// The elements mirrored at their edges: the first and last are repeated.
+        Symmetric "symmetric",
         /// The elements over again, as if the axis were a ring.
         Wrap "wrap",
     }

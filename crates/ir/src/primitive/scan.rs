@@ -209,10 +209,10 @@ impl Rules for Scan<'_> {
                 vec![t(&[1], &[1i32])],
                 "logaddexp is not defined for i32",
             ),
-            Case::refused(
+            Case::new(
                 scan(LogAddExp, 0, false, true),
-                vec![t(&[1], &[c(1.0, 0.0)])],
-                "not defined for complex64",
+                vec![t(&[2], &[c(1.0, 2.0), c(f32::NEG_INFINITY, 0.0)])],
+                vec![t(&[2], &[c(1.0, 2.0), c(1.0, 2.0)])],
             ),
             Case::refused(scan(Sum, 0, false, true), vec![of(DType::U2, &[1], &[1.0])], "not defined for u2"),
         ]);

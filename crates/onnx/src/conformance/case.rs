@@ -9,6 +9,7 @@ use super::compare::{Rule, differs};
 use super::randomness::random_outputs;
 use super::verdict::DataFault;
 use super::{ConformanceError, Difference, Refusal, Verdict, value};
+use crate::file::not_a_file;
 use crate::{Model, Term, ValueInfo};
 
 /// One case: a model with its data sets.
@@ -52,18 +53,22 @@ impl Case {
     /// # Errors
     /// When a folder cannot be read, or there is no case.
     pub fn find(folder: &Path) -> Result<Vec<Case>, ConformanceError> {
-        if is_case(folder)? {
-            return Ok(vec![Case::at(folder)]);
-        }
         let mut cases = Vec::new();
+        if is_case(folder) {
+            cases.push(Case::at(folder));
+            if !data_sets(folder).map_err(unreadable(folder))?.is_empty() {
+                return Ok(cases);
+            }
+        }
         let mut open = vec![(String::new(), folder.to_owned())];
         while let Some((name, folder)) = open.pop() {
-            let unreadable = |source| ConformanceError::Io { path: folder.clone(), source };
-            for (inner, path) in folders(&folder).map_err(unreadable)? {
+            for (inner, path) in folders(&folder).map_err(unreadable(&folder))? {
                 let name = if name.is_empty() { inner } else { format!("{name}/{inner}") };
-                if is_case(&path)? {
-                    cases.push(Case { name, folder: path });
-                } else {
+                if is_case(&path) {
+                    cases.push(Case { name: name.clone(), folder: path.clone() });
+                }
+                // A case may stand beside others, but not in a data set.
+                if !is_case(&path) || data_sets(&path).is_ok_and(|sets| sets.is_empty()) {
                     open.push((name, path));
                 }
             }
@@ -87,8 +92,10 @@ impl Case {
         let mut random = false;
         let no_sets = |fault| Refusal::Data { file: "test_data_set_0".into(), fault };
         let sets = data_sets(&self.folder).map_err(|e| no_sets(DataFault::Io { source: Arc::new(e) }))?;
-        if sets.is_empty() {
-            return Err(no_sets(DataFault::Missing { outputs: model.outputs().len() }));
+        let (inputs, outputs) = (model.inputs().len(), model.outputs().len());
+        // A model that takes and gives nothing has nothing to be wrong.
+        if sets.is_empty() && inputs + outputs > 0 {
+            return Err(no_sets(DataFault::NoSets { inputs, outputs }));
         }
         for set in &sets {
             for device in devices {
@@ -114,7 +121,7 @@ impl Case {
         let inputs = self.values(set, "input", takes)?;
         let expected = self.values(set, "output", model.outputs().iter().collect())?;
         if expected.len() < graph.outputs.len() {
-            let missing = (0..).find(|k| !self.folder.join(set).join(file("output", *k)).is_file());
+            let missing = (0..).find(|k| !self.folder.join(set).join(file("output", *k)).exists());
             return Err(Refusal::Data {
                 file: format!("{set}/{}", file("output", missing.unwrap_or(0))),
                 fault: DataFault::Missing { outputs: graph.outputs.len() },
@@ -155,16 +162,24 @@ impl Case {
     ) -> Result<Vec<(String, Term)>, Refusal> {
         let count = declared.len();
         let refused = |k, fault| Refusal::Data { file: format!("{set}/{}", file(stem, k)), fault };
-        let path = |k| self.folder.join(set).join(file(stem, k));
-        if path(count).exists() {
-            return Err(refused(count, DataFault::Surplus { stem, count }));
+        let io = |e| DataFault::Io { source: Arc::new(e) };
+        let found = numbered(&self.folder.join(set), stem)
+            .map_err(|e| Refusal::Data { file: set.into(), fault: io(e) })?;
+        if let Some((_, name)) = found.iter().find(|(k, _)| k.is_none_or(|k| k >= count)) {
+            let fault = DataFault::Surplus { stem, count };
+            return Err(Refusal::Data { file: format!("{set}/{name}"), fault });
         }
         let mut values = Vec::new();
-        for (k, info) in declared.into_iter().enumerate() {
-            if path(k).is_file() {
-                let value = value::read(&path(k), &info.ty).map_err(|fault| refused(k, fault))?;
-                values.push((info.name.clone(), value));
+        for (k, name) in found {
+            let Some((k, info)) = k.and_then(|k| Some((k, declared.get(k)?))) else { continue };
+            let path = self.folder.join(set).join(name);
+            let metadata = path.metadata().map_err(|e| refused(k, io(e)))?;
+            // Opening a pipe would wait for its other end.
+            if let Some(found) = not_a_file(&metadata) {
+                return Err(refused(k, DataFault::NotAFile { found }));
             }
+            let value = value::read(&path, &info.ty).map_err(|fault| refused(k, fault))?;
+            values.push((info.name.clone(), value));
         }
         Ok(values)
     }
@@ -174,9 +189,33 @@ fn file(stem: &str, k: usize) -> String {
     format!("{stem}_{k}.pb")
 }
 
-fn is_case(folder: &Path) -> Result<bool, ConformanceError> {
-    let unreadable = |source| ConformanceError::Io { path: folder.to_owned(), source };
-    Ok(folder.join("model.onnx").is_file() && !data_sets(folder).map_err(unreadable)?.is_empty())
+/// What a data set has of one kind, by number, as names say it: `None` where
+/// `stem_K.pb` has no number for a K that a model could have.
+fn numbered(set: &Path, stem: &str) -> io::Result<Vec<(Option<usize>, String)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(set)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('_')?.strip_suffix(".pb"));
+        if let Some(number) = number {
+            let k = number.parse().ok().filter(|&k| file(stem, k) == name);
+            found.push((k, name));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a folder has a model. A folder of that name, or a pipe, is one that
+/// cannot be read.
+fn is_case(folder: &Path) -> bool {
+    let model = folder.join("model.onnx");
+    model.symlink_metadata().is_ok()
+        && (!model.is_dir() || data_sets(folder).is_ok_and(|sets| !sets.is_empty()))
+}
+
+fn unreadable(folder: &Path) -> impl FnOnce(io::Error) -> ConformanceError {
+    let path = folder.to_owned();
+    move |source| ConformanceError::Io { path, source }
 }
 
 /// The names of a case's data sets, sorted.

@@ -74,13 +74,27 @@ pub enum DataFault {
         /// How many outputs the model has.
         outputs: usize,
     },
+    /// There must be a data set: the model takes or gives something.
+    #[error("there is no such folder, and the model takes {inputs} and gives {outputs} values")]
+    NoSets {
+        /// How many inputs the model takes.
+        inputs: usize,
+        /// How many outputs it has.
+        outputs: usize,
+    },
     /// The model has no value for the file.
-    #[error("the model has {count} {stem}s only")]
+    #[error("the model has {}", only(stem, *count))]
     Surplus {
         /// `input` or `output`.
         stem: &'static str,
         /// How many of them the model has.
         count: usize,
+    },
+    /// Something else stands where a file is read.
+    #[error("expected a regular file, found {found}")]
+    NotAFile {
+        /// What stands there.
+        found: &'static str,
     },
     /// The bytes are not the protobuf message that the declared type asks for.
     #[error("not a {message}: {reason}")]
@@ -125,6 +139,15 @@ pub enum ConformanceError {
         /// The folder.
         path: PathBuf,
     },
+}
+
+/// How many files of a kind a model has values for, and which they are.
+fn only(stem: &str, count: usize) -> String {
+    match count {
+        0 => format!("no {stem}s"),
+        1 => format!("1 {stem} only, which is {stem}_0.pb"),
+        _ => format!("{count} {stem}s only, {stem}_0.pb to {stem}_{}.pb", count - 1),
+    }
 }
 
 impl fmt::Display for Verdict {

@@ -202,7 +202,7 @@ impl Attributes {
     pub(super) fn read(
         protos: Vec<AttributeProto>,
         place: &Arc<Place>,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
     ) -> Result<Self, OnnxError> {
         let mut list = Vec::with_capacity(protos.len());
         let mut seen = HashSet::with_capacity(protos.len());
@@ -256,7 +256,7 @@ fn read_value(
     proto: AttributeProto,
     name: &str,
     place: &Arc<Place>,
-    reader: &mut Reader,
+    reader: &mut Reader<'_>,
 ) -> Result<AttributeValue, OnnxError> {
     let attribute = || name.to_owned();
     if let Some(parameter) = proto.ref_attr_name.filter(|r| !r.is_empty()) {

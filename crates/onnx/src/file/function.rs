@@ -42,7 +42,11 @@ impl Function {
         Graph::bind(&self.body, &call.attributes, &self.defaults)
     }
 
-    pub(super) fn read(proto: FunctionProto, model: &Opsets, reader: &mut Reader) -> Result<Self, OnnxError> {
+    pub(super) fn read(
+        proto: FunctionProto,
+        model: &Opsets,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, OnnxError> {
         let name = proto.name.unwrap_or_default();
         let domain = domain(proto.domain);
         let place = Arc::new(Place::Function { name: qualified(&domain, &name) });

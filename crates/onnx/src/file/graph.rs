@@ -2,6 +2,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use oneir_runtime::Steps;
+
 use super::allowance::Allowance;
 use super::attributes::Attributes;
 use super::external::ExternalFiles;
@@ -72,7 +74,7 @@ impl NodeDef {
         qualified(&self.domain, &self.op_type)
     }
 
-    fn read(proto: NodeProto, index: usize, reader: &mut Reader) -> Result<Self, OnnxError> {
+    fn read(proto: NodeProto, index: usize, reader: &mut Reader<'_>) -> Result<Self, OnnxError> {
         let op_type = proto.op_type.unwrap_or_default();
         let domain = domain(proto.domain);
         let name = match proto.name {
@@ -112,17 +114,34 @@ impl NodeDef {
 }
 
 /// What reading one file carries from graph to graph.
-pub(super) struct Reader {
+pub(super) struct Reader<'a> {
+    /// Counts the nodes and stored tensors of the main graph.
+    pub(super) steps: &'a Steps,
     pub(super) files: Arc<ExternalFiles>,
     pub(super) allowance: Allowance,
     /// Whether attributes may refer to the parameters of a function.
     pub(super) in_function: bool,
 }
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn nodes(&mut self, protos: Vec<NodeProto>) -> Result<Vec<NodeDef>, OnnxError> {
-        protos.into_iter().enumerate().map(|(index, proto)| NodeDef::read(proto, index, self)).collect()
+        let read = |(index, proto)| {
+            let node = NodeDef::read(proto, index, self);
+            self.steps.step();
+            node
+        };
+        protos.into_iter().enumerate().map(read).collect()
     }
+}
+
+/// How many nodes and stored tensors are read, those of inner graphs too.
+pub(super) fn steps(nodes: &[NodeProto], stored: usize) -> usize {
+    let inner = nodes
+        .iter()
+        .flat_map(|node| &node.attribute)
+        .flat_map(|a| a.g.as_deref().into_iter().chain(&a.graphs));
+    let inner = inner.map(|graph| steps(&graph.node, graph.initializer.len()));
+    nodes.len() + stored + inner.sum::<usize>()
 }
 
 impl Graph {
@@ -137,13 +156,14 @@ impl Graph {
         self.inputs.iter().filter(move |input| !stored.contains(input.name.as_str()))
     }
 
-    pub(super) fn read(proto: GraphProto, reader: &mut Reader) -> Result<Self, OnnxError> {
+    pub(super) fn read(proto: GraphProto, reader: &mut Reader<'_>) -> Result<Self, OnnxError> {
         let name = proto.name.unwrap_or_default();
         let mut initializers = Vec::with_capacity(proto.initializer.len() + proto.sparse_initializer.len());
         for mut tensor in proto.initializer {
             let name = tensor.name.take().unwrap_or_default();
             let place = Arc::new(Place::Initializer { name: name.clone() });
             initializers.push((name, TensorData::read(tensor, place, &reader.files)?));
+            reader.steps.step();
         }
         for mut sparse in proto.sparse_initializer {
             let name = sparse.values.as_mut().and_then(|values| values.name.take()).unwrap_or_default();
@@ -166,7 +186,7 @@ impl Graph {
     }
 
     /// This graph with its nodes sorted and its captures found.
-    pub(super) fn connected(mut self, reader: &mut Reader) -> Result<Self, OnnxError> {
+    pub(super) fn connected(mut self, reader: &mut Reader<'_>) -> Result<Self, OnnxError> {
         let makers = self.makers()?;
         let mut captures = Vec::new();
         let mut seen = HashSet::new();

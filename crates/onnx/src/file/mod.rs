@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use oneir_runtime::Steps;
 use prost::Message;
 
 use crate::error::OnnxError;
@@ -80,14 +81,33 @@ impl OnnxFile {
     /// # Errors
     /// When the file cannot be read, or is no valid model.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OnnxError> {
+        Self::open_counted(path, &Steps::default())
+    }
+
+    /// As [`OnnxFile::open`], counting the nodes and stored tensors that are
+    /// read.
+    ///
+    /// ```
+    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/mlp_digits.onnx");
+    /// let steps = oneir_onnx::Steps::default();
+    /// oneir_onnx::OnnxFile::open_counted(path, &steps)?;
+    /// let (done, all) = steps.so_far().unwrap();
+    /// assert!(done == all && all > 0);
+    /// # Ok::<(), oneir_onnx::OnnxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`OnnxFile::open`].
+    pub fn open_counted(path: impl AsRef<Path>, steps: &Steps) -> Result<Self, OnnxError> {
         let path = path.as_ref();
-        if path.is_dir() {
-            let source = std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a folder");
-            return Err(OnnxError::Io { path: path.to_owned(), source: Arc::new(source) });
+        let unreadable = |e| OnnxError::Io { path: path.to_owned(), source: Arc::new(e) };
+        // Asked before opening: opening a pipe would wait for its other end.
+        if let Some(other) = not_a_file(&path.metadata().map_err(unreadable)?) {
+            let kind = std::io::ErrorKind::InvalidInput;
+            let reason = format!("expected a regular file, found {other}");
+            return Err(unreadable(std::io::Error::new(kind, reason)));
         }
-        let bytes =
-            external::map(path).map_err(|e| OnnxError::Io { path: path.to_owned(), source: Arc::new(e) })?;
-        Self::from_bytes(bytes, path.parent())
+        Self::read(external::map(path).map_err(unreadable)?, path.parent(), steps)
     }
 
     /// Reads a model from bytes; `folder` is where its external data lies.
@@ -95,13 +115,20 @@ impl OnnxFile {
     /// # Errors
     /// When the bytes are no valid model.
     pub fn from_bytes(bytes: impl Into<Bytes>, folder: Option<&Path>) -> Result<Self, OnnxError> {
-        let bytes = bytes.into();
+        Self::read(bytes.into(), folder, &Steps::default())
+    }
+
+    fn read(bytes: Bytes, folder: Option<&Path>, steps: &Steps) -> Result<Self, OnnxError> {
         let mut allowance = Allowance::for_file(bytes.len());
         wire::check(&bytes, &mut allowance)?;
         let files = ExternalFiles::new(folder.map(absolute).transpose()?);
-        let mut reader = Reader { files, allowance, in_function: false };
+        let mut reader = Reader { steps, files, allowance, in_function: false };
         let model =
             ModelProto::decode(bytes).map_err(|e| OnnxError::Undecodable { reason: e.to_string() })?;
+
+        let all = model.functions.iter().map(|function| graph::steps(&function.node, 0)).sum::<usize>()
+            + model.graph.iter().map(|g| graph::steps(&g.node, g.initializer.len())).sum::<usize>();
+        steps.set(0, all);
 
         let ir_version = model.ir_version.unwrap_or(0);
         let mut opsets = Opsets::read(model.opset_import)?;
@@ -141,6 +168,31 @@ impl OnnxFile {
     pub fn function(&self, node: &NodeDef) -> Option<&Function> {
         self.functions.get(self.function_index.find(node)?)
     }
+}
+
+/// What a path leads to, where it is no regular file.
+pub(crate) fn not_a_file(found: &std::fs::Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    if kind.is_file() {
+        return None;
+    }
+    if kind.is_dir() {
+        return Some("a folder");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        for (is, what) in [
+            (kind.is_fifo(), "a pipe"),
+            (kind.is_socket(), "a socket"),
+            (kind.is_char_device() || kind.is_block_device(), "a device"),
+        ] {
+            if is {
+                return Some(what);
+            }
+        }
+    }
+    Some("a special file")
 }
 
 /// `folder` whatever the working folder becomes.

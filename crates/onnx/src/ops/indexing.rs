@@ -51,7 +51,11 @@ fn beginning(x: &Array, shape: &[usize], axis: usize) -> Array {
         return x.clone();
     }
     len[axis] = x.shape()[axis];
-    if len[..] == x.shape()[..] { x.clone() } else { x.slice(&vec![0; len.len()], &vec![1; len.len()], &len) }
+    if len[..] == x.shape()[..] {
+        x.clone()
+    } else {
+        x.strided_slice(&vec![0; len.len()], &vec![1; len.len()], &len)
+    }
 }
 
 fn gather_elements(call: &Call<'_>) -> Results {
@@ -108,7 +112,7 @@ fn scatter_elements(call: &Call<'_>) -> Results {
     if part.shape() == x.shape() {
         return call.one(written);
     }
-    call.one(x.slice_update(&written, &vec![0; x.ndim()], &vec![1; x.ndim()]))
+    call.one(x.strided_slice_update(&written, &vec![0; x.ndim()], &vec![1; x.ndim()]))
 }
 
 fn scatter_nd(call: &Call<'_>) -> Results {
@@ -160,11 +164,23 @@ fn one_hot(call: &Call<'_>) -> Results {
     let depth = call.host(1)?.values().map_err(|e| call.fails(e.to_string()))?.to_floats();
     let depth = match depth[..] {
         [depth] if (0.0..4e9).contains(&depth) => depth as usize,
-        _ => return Err(call.fails(format!("depth must be one size, found {depth:?}"))),
+        [depth] => {
+            let range = "a number of classes from 0 to below 4e9";
+            return Err(call.fails(format!("input 1 (depth) must be {range}, found {depth}")));
+        }
+        _ => {
+            let (found, shape) = (depth.len(), call.shape(1)?);
+            return Err(call.fails(format!(
+                "input 1 (depth) must be one number of classes, found {found} numbers of shape {shape:?}"
+            )));
+        }
     };
     let values = call.array(2)?;
     if values.shape()[..] != [2] {
-        return Err(call.fails("values must be two numbers: off and on"));
+        return Err(call.fails(format!(
+            "input 2 (values) must be two numbers, off and on, found the shape {:?}",
+            values.shape()
+        )));
     }
     let rank = indices.ndim();
     let axis = call.axis(call.attributes().int_or("axis", -1)?, rank + 1)?;
@@ -189,7 +205,7 @@ fn compress(call: &Call<'_>) -> Results {
     if kept.last().is_some_and(|&at| at >= x.shape()[axis] as i64) {
         return Err(call.fails(format!("the condition is longer than {} items", x.shape()[axis])));
     }
-    call.one(x.take(&Array::from_slice(&kept, &[kept.len()]), axis as isize))
+    call.one(x.take(Array::from_slice(&kept, &[kept.len()]), axis as isize))
 }
 
 fn non_zero(call: &Call<'_>) -> Results {

@@ -91,7 +91,7 @@ const FAMILIES: &[&[Row]] = &[
 /// The operator of a name, where the imported version has it.
 pub(crate) fn find(domain: &str, name: &str, version: i64) -> Option<&'static Row> {
     FAMILIES.iter().flat_map(|rows| rows.iter()).find(|row| {
-        row.domain == domain && row.name == name && row.since.first().is_some_and(|&v| v <= version)
+        row.name == name && row.domain == domain && row.since.first().is_some_and(|&v| v <= version)
     })
 }
 

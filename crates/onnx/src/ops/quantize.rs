@@ -47,7 +47,7 @@ fn spread(call: &Call<'_>, v: &Array, shape: &[usize], axis: i64, block: usize) 
         return Err(call.fails(format!("scales of shape {:?} for blocks of {block} in {shape:?}", v.shape())));
     }
     let index: Vec<i64> = (0..shape[axis]).map(|i| (i / block) as i64).collect();
-    Ok(v.take(&Array::from_slice(&index, &[index.len()]), axis as isize))
+    Ok(v.take(Array::from_slice(&index, &[index.len()]), axis as isize))
 }
 
 /// The least and greatest value of an integer type.
@@ -90,7 +90,7 @@ fn quantize_linear(call: &Call<'_>) -> Results {
     let zero = zero.map(|zero| spread(call, &zero, &shape, axis, block)).transpose()?;
     let ratio = x.astype(wide).divide(&scale);
     if to.is_integer() {
-        return call.one(saturated(&ratio.round(), zero.as_ref(), to));
+        return call.one(saturated(&ratio.round(0), zero.as_ref(), to));
     }
     let moved = match &zero {
         Some(zero) => ratio.add(zero.astype(wide)),
@@ -130,8 +130,8 @@ fn dynamic_quantize_linear(call: &Call<'_>) -> Results {
     };
     let range = high.subtract(&low).divide(number(255.0));
     let scale = range.equal(number(0.0)).where_(number(1.0), &range);
-    let zero = saturated(&low.negative().divide(&scale).round(), None, DType::U8);
-    let y = saturated(&x.divide(&scale).round(), Some(&zero), DType::U8);
+    let zero = saturated(&low.negative().divide(&scale).round(0), None, DType::U8);
+    let y = saturated(&x.divide(&scale).round(0), Some(&zero), DType::U8);
     call.checked(&y)?;
     Ok(vec![y.into(), scale.into(), zero.into()])
 }
@@ -149,7 +149,7 @@ fn centred(call: &Call<'_>, i: usize, zero: usize, axis: i64) -> Result<Array, O
 
 /// `product` (i32) times a scale, as quantized numbers.
 fn requantized(product: &Array, scale: &Array, zero: &Array) -> Array {
-    saturated(&product.astype(DType::F32).multiply(scale).round(), Some(zero), zero.dtype())
+    saturated(&product.astype(DType::F32).multiply(scale).round(0), Some(zero), zero.dtype())
 }
 
 fn qlinear_matmul(call: &Call<'_>) -> Results {

@@ -93,6 +93,6 @@ fn arg_extreme(call: &Call<'_>, largest: bool) -> Results {
     let last = shape[axis as usize].saturating_sub(1);
     let (mut start, mut step) = (vec![0; shape.rank()], vec![1; shape.rank()]);
     (start[axis as usize], step[axis as usize]) = (last, -1);
-    let from_end = find(&x.slice(&start, &step, &shape)).astype(DType::I64);
+    let from_end = find(&x.strided_slice(&start, &step, &shape)).astype(DType::I64);
     call.one(Array::full(&[], last as f64, DType::I64).subtract(&from_end))
 }

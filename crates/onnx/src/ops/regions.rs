@@ -102,7 +102,7 @@ fn roi_align(call: &Call<'_>) -> Results {
             }
         }
         let shape = [rows * cols, samples * 4];
-        let taken = image(call, &x, item)?.astype(wide).take(&Array::from_slice(&index, &shape), 1);
+        let taken = image(call, &x, item)?.astype(wide).take(Array::from_slice(&index, &shape), 1);
         let parts = taken.multiply(Array::from_slice(&weight, &shape).astype(wide));
         let pooled = if samples == 0 {
             Array::zeros(&[channels, rows * cols], wide)
@@ -154,7 +154,7 @@ fn max_roi_pool(call: &Call<'_>) -> Results {
             bins.push(if places.is_empty() {
                 Array::zeros(&[channels], x.dtype())
             } else {
-                one.take(&Array::from_slice(&places, &[places.len()]), 1).max([1], false)
+                one.take(Array::from_slice(&places, &[places.len()]), 1).max([1], false)
             });
         }
         made.push(Array::stack(&bins, 1).reshape(&[channels as isize, rows as isize, cols as isize]));

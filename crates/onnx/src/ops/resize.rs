@@ -105,7 +105,7 @@ fn taps(places: &[f64], size: usize, kernel: Kernel, shrink: f64, exclude: bool)
 
 /// One axis resampled.
 fn resampled(x: &Array, axis: usize, taps: &Taps) -> Array {
-    let take = |index: &[i64]| x.take(&Array::from_slice(index, &[index.len()]), axis as isize);
+    let take = |index: &[i64]| x.take(Array::from_slice(index, &[index.len()]), axis as isize);
     if let [index] = &taps.index[..] {
         return take(index);
     }

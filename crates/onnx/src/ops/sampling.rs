@@ -75,7 +75,7 @@ impl Axis {
 
     /// The index (i64) at a whole place, and whether it lies in the image.
     fn index(&self, x: &Array) -> (Array, Array) {
-        let x = self.inside(x).round();
+        let x = self.inside(x).round(0);
         let (first, last) = (constant(0.0, &x), constant(self.size as f64 - 1.0, &x));
         let holds = x.greater_equal(&first).logical_and(x.less_equal(&last));
         (x.maximum(&first).minimum(&last).astype(DType::I64), holds)
@@ -88,7 +88,7 @@ impl Axis {
         let r = x.subtract(&floor);
         let one = constant(1.0, x);
         match sampling {
-            Sampling::Nearest => vec![(x.round(), one)],
+            Sampling::Nearest => vec![(x.round(0), one)],
             Sampling::Linear => vec![(at(0.0), one.subtract(&r)), (at(1.0), r)],
             Sampling::Cubic => [-1.0, 0.0, 1.0, 2.0]
                 .map(|k| {

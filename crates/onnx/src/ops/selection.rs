@@ -89,7 +89,7 @@ fn unique(call: &Call<'_>) -> Results {
         (_, axis) => {
             let x = call.array(0)?;
             let x = if axis.is_none() { x.reshape(&[-1]) } else { x };
-            let taken = x.take(&Array::from_slice(&first, &[first.len()]), axis.unwrap_or(0) as isize);
+            let taken = x.take(Array::from_slice(&first, &[first.len()]), axis.unwrap_or(0) as isize);
             call.checked(&taken)?;
             taken.into()
         }

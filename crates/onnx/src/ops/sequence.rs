@@ -16,17 +16,13 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row!(SequenceAt [11] => |call| {
         let items = items(call, 0)?;
-        let at = call.axis(one_int(call, 1)?, items.len())?;
+        let at = call.place_of(1, one_int(call, 1)?, items.len(), items.len())?;
         Ok(vec![items[at].clone()])
     }),
     row!(SequenceInsert [11] => |call| {
         let mut items = items(call, 0)?.to_vec();
         let at = match call.has(2) {
-            // One past the last item is a place too.
-            true => match one_int(call, 2)? {
-                at if at == items.len() as i64 => items.len(),
-                at => call.axis(at, items.len())?,
-            },
+            true => call.place_of(2, one_int(call, 2)?, items.len(), items.len() + 1)?,
             false => items.len(),
         };
         items.insert(at, call.term(1)?.clone());
@@ -35,7 +31,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(SequenceErase [11] => |call| {
         let mut items = items(call, 0)?.to_vec();
         let at = if call.has(1) { one_int(call, 1)? } else { -1 };
-        items.remove(call.axis(at, items.len())?);
+        items.remove(call.place_of(1, at, items.len(), items.len())?);
         Ok(vec![Term::Sequence(items)])
     }),
     row!(SequenceLength [11] => |call| Ok(vec![Term::Host(HostTensor::scalar(items(call, 0)?.len() as i64))])),
@@ -66,7 +62,7 @@ fn items<'a>(call: &'a Call<'_>, i: usize) -> Result<&'a [Term], OnnxError> {
 fn one_int(call: &Call<'_>, i: usize) -> Result<i64, OnnxError> {
     match call.ints(i)?[..] {
         [one] => Ok(one),
-        _ => Err(call.fails(format!("input {i} must be one integer"))),
+        ref more => Err(call.fails(format!("input {i} must be one integer, found {} of them", more.len()))),
     }
 }
 

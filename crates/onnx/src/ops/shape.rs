@@ -158,7 +158,7 @@ fn slice(call: &Call<'_>) -> Results {
             .ok_or_else(|| call.fails("a step must not be 0"))?;
         (from[axis], by[axis], len[axis]) = (start, step, items);
     }
-    call.one(x.slice(&from, &by, &len))
+    call.one(x.strided_slice(&from, &by, &len))
 }
 
 /// First index, step and number of items of a slice with Python's rules.
@@ -289,7 +289,7 @@ fn pad(call: &Call<'_>) -> Results {
         })?;
         padding[axis] = (low.max(0) as usize, high.max(0) as usize);
     }
-    let x = x.slice(&start, &vec![1; rank], &len);
+    let x = x.strided_slice(&start, &vec![1; rank], &len);
     let mode = match call.attributes().string_or("mode", "constant")? {
         "constant" => {
             let value = if call.version < 11 {
@@ -372,6 +372,6 @@ fn center_crop_pad(call: &Call<'_>) -> Results {
             padding[axis] = (more / 2, more - more / 2);
         }
     }
-    let cut = x.slice(&start, &vec![1; rank], &len);
+    let cut = x.strided_slice(&start, &vec![1; rank], &len);
     call.one(cut.pad_with(&padding, &Array::full(&[], 0.0, x.dtype())))
 }

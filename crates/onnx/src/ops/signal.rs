@@ -151,7 +151,7 @@ fn stft(call: &Call<'_>) -> Results {
     let frames = (size - length) / step + 1;
     call.bounded("the frames", frames.checked_mul(length))?;
     let index: Vec<i64> = (0..frames).flat_map(|f| (0..length).map(move |i| (f * step + i) as i64)).collect();
-    let mut cut = x.take(&Array::from_slice(&index, &[frames, length]), 1);
+    let mut cut = x.take(Array::from_slice(&index, &[frames, length]), 1);
     if let Some(window) = window {
         cut = cut.multiply(window.astype(x.dtype()).reshape(&[-1, 1]));
     }

@@ -229,3 +229,35 @@ fn wrong_bodies_are_refused_by_name() {
     let why = run_graph(joins, VERSIONS, &[]).unwrap_err().to_string();
     assert!(why.contains("`list` must be a tensor of numbers to be joined"), "{why}");
 }
+
+#[test]
+fn scanned_inputs_are_counted() {
+    let scan = |count: i64| {
+        let body = graph(&["s", "a", "b"], vec![node("Identity", "", &["s"], &["next"])], &["next"]);
+        let scan = control("Scan", &["s0", "xs", "ys"], &["last"], vec![("body", body)]);
+        graph(&["s0", "xs", "ys"], vec![with(scan, build::int("num_scan_inputs", count))], &["last"])
+    };
+    let given = [("s0", x(&[0.0], &[])), ("xs", x(&[0.0; 2], &[2])), ("ys", x(&[0.0; 3], &[3]))];
+    for (count, says) in [
+        (4, "num_scan_inputs must be from 1 to 3, the number of the node's inputs, found 4"),
+        (0, "num_scan_inputs must be from 1 to 3, the number of the node's inputs, found 0"),
+        (-1, "found -1"),
+        (2, "all scanned inputs must have as many items as the first, 2, found 3 in input 2"),
+    ] {
+        let why = run_graph(scan(count), VERSIONS, &given).unwrap_err().to_string();
+        assert!(why.contains(says) && why.contains("Scan"), "{why}");
+    }
+}
+
+#[test]
+fn what_a_trace_has_done_can_be_looked_at() {
+    let mut model = build::model(collatz());
+    model.opset_import = vec![build::opset("", VERSIONS.0)];
+    let model = Model::new(build::open(&model).unwrap()).unwrap();
+    assert_eq!(model.steps().so_far(), None);
+    let device = Runtime::global().device("cpu").unwrap();
+    model.call_on(&device, &[("most", longs_term(50)), ("start", longs_term(6))]).unwrap();
+    let (done, all) = model.steps().so_far().unwrap();
+    // Four constants and the loop, whose body is a program of its own.
+    assert_eq!((done, all), (5, 5));
+}

@@ -1,7 +1,7 @@
 use oneir_array::{Array, DType};
 use oneir_onnx::Term;
 
-use super::{f32s, names, node, refusal, run, text, words, x};
+use super::{build, f32s, longs, names, node, refusal, run, run_graph, text, words, x};
 use crate::build::int;
 
 #[test]
@@ -65,4 +65,55 @@ fn depths_of_strings_move_too() {
         run((13, 1), node("", "DepthToSpace", &["x0"], 1, vec![int("blocksize", 2)]), &[input]).unwrap();
     assert_eq!(names(&found[0]), ["a", "b", "c", "d"]);
     assert_eq!(found[0].shape().unwrap(), [1, 1, 2, 2]);
+}
+
+#[test]
+fn places_that_a_sequence_has_not_are_refused() {
+    let words = |n: usize| vec![node("", "SequenceConstruct", &["x0"; 3][..n], 1, vec![])];
+    let refused = |op: &str, inputs: &[&str], at: i64, n: usize| {
+        let mut nodes = if n == 0 { vec![node("", "SequenceEmpty", &[], 1, vec![])] } else { words(n) };
+        nodes.push(node("", op, inputs, 1, vec![]));
+        nodes.last_mut().unwrap().output = vec!["found".into()];
+        let graph = build::graph(&["x0", "at"], nodes, &["found"]);
+        let given = [("x0", x(&[1.0], &[1])), ("at", longs(&[at], &[]))];
+        run_graph(graph, (17, 1), &given).expect_err("the place is refused").to_string()
+    };
+    for (op, inputs, at, n, says) in [
+        (
+            "SequenceAt",
+            &["y0", "at"][..],
+            3,
+            3,
+            "input 1 must be a place of a sequence of 3 items, from -3 to 2, found 3",
+        ),
+        ("SequenceAt", &["y0", "at"], -2, 1, "a sequence of 1 items, from -1 to 0, found -2"),
+        ("SequenceAt", &["y0", "at"], 0, 0, "a sequence of 0 items, of which there is none, found 0"),
+        ("SequenceErase", &["y0", "at"], i64::MIN, 2, "from -2 to 1, found -9223372036854775808"),
+        (
+            "SequenceInsert",
+            &["y0", "x0", "at"],
+            3,
+            2,
+            "input 2 must be a place of a sequence of 2 items, from -2 to 2, found 3",
+        ),
+    ] {
+        let found = refused(op, inputs, at, n);
+        assert!(found.contains(says) && found.contains(op), "{found}");
+    }
+}
+
+#[test]
+fn depths_and_values_of_one_hot_are_said() {
+    let one_hot = || node("", "OneHot", &["x0", "x1", "x2"], 1, vec![]);
+    let says = |depth: Term, values: Term, part: &str| {
+        let found = refusal((17, 1), one_hot(), &[longs(&[1], &[1]), depth, values]);
+        assert!(found.contains(part), "{found}");
+    };
+    let (three, two) = (longs(&[3], &[]), x(&[0.0, 1.0], &[2]));
+    let classes = "input 1 (depth) must be a number of classes from 0 to below 4e9, found";
+    says(longs(&[-1], &[]), two.clone(), &format!("{classes} -1"));
+    says(x(&[f32::NAN], &[1]), two.clone(), &format!("{classes} NaN"));
+    let several = "input 1 (depth) must be one number of classes, found 2 numbers of shape [2]";
+    says(longs(&[3, 4], &[2]), two, several);
+    says(three, x(&[0.0; 3], &[3]), "input 2 (values) must be two numbers, off and on, found the shape [3]");
 }

@@ -1,8 +1,10 @@
-//! Convolutions of f32: as products, where windows are columns of a matrix, and
-//! directly, where a group has few output channels.
+//! Convolutions of f32: as products, where windows are columns of a matrix;
+//! directly, where a group has few output channels; window by window, where there
+//! are few windows.
 
 mod columns;
 mod direct;
+mod few;
 mod transposed;
 
 use oneir_ir::Primitive;
@@ -56,6 +58,9 @@ impl KernelRow for Convolution {
             if exact || matches!(answer, Answer::Yes(_)) {
                 return answer;
             }
+        }
+        if let Some(answer) = few::prepare(&geometry, self.level).filter(|_| !exact) {
+            return answer;
         }
         // How products of many rows sum is the `gemm` crate's choice.
         if exact { Answer::No } else { columns::prepare(geometry, threads) }

@@ -15,13 +15,14 @@ const ALONE: usize = 8;
 /// Columns whose sums wait to be finished together.
 const WAITING: usize = 64;
 
-/// A range of columns of one batch.
+/// Ranges of rows and columns of one batch.
 pub(super) struct Dot<'a, E: Stored> {
     pub(super) task: &'a Task,
     pub(super) a: *const E,
     pub(super) b: *const E,
     pub(super) finish: Finish<'a, E>,
     pub(super) batch: usize,
+    pub(super) rows: Range<usize>,
     pub(super) columns: Range<usize>,
 }
 
@@ -33,14 +34,14 @@ impl<E: Stored> Work for Dot<'_, E> {
         let mut column = self.columns.start;
         while column < self.columns.end {
             let n = WAITING.min(self.columns.end - column);
-            let mut row = 0;
-            while row < self.task.m {
+            let mut row = self.rows.start;
+            while row < self.rows.end {
                 // SAFETY: the rows and columns lie in the factors.
                 unsafe {
-                    row += match self.task.m - row {
-                        1 => self.rows::<I, 1, ALONE>(row, column, n),
-                        2 => self.rows::<I, 2, COLUMNS>(row, column, n),
-                        _ => self.rows::<I, ROWS, COLUMNS>(row, column, n),
+                    row += match self.rows.end - row {
+                        1 => self.strip::<I, 1, ALONE>(row, column, n),
+                        2 => self.strip::<I, 2, COLUMNS>(row, column, n),
+                        _ => self.strip::<I, ROWS, COLUMNS>(row, column, n),
                     };
                 }
             }
@@ -55,7 +56,7 @@ impl<E: Stored> Dot<'_, E> {
     /// # Safety
     /// They lie in the factors.
     #[inline(always)]
-    unsafe fn rows<I: Isa, const R: usize, const C: usize>(
+    unsafe fn strip<I: Isa, const R: usize, const C: usize>(
         &self,
         row: usize,
         column: usize,

@@ -29,7 +29,7 @@ pub(crate) fn rows(level: Level) -> Vec<Box<dyn KernelRow>> {
 /// Products of at most this many rows read the right factor once.
 const FEW_ROWS: usize = 16;
 /// Multiplications that are worth a thread.
-const GRAIN: usize = 32 << 10;
+const GRAIN: usize = 128 << 10;
 
 struct Product {
     level: Level,
@@ -234,7 +234,7 @@ unsafe fn run<E: Stored>(task: &Task, method: Method, level: Level, args: &Args<
                         let (batch, part) = (unit / units, unit % units);
                         let columns = part * width..((part + 1) * width).min(task.n);
                         if method == Method::Dot {
-                            level.dispatch(dot::Dot { task, a, b, finish, batch, columns });
+                            level.dispatch(dot::Dot { task, a, b, finish, batch, rows: 0..task.m, columns });
                         } else {
                             level.dispatch(stream::Stream { task, a, b, finish, batch, columns });
                         }
@@ -270,3 +270,38 @@ type Wide<E> = <E as Stored>::Wide;
 
 /// A vector of it.
 type Vector<E, I> = <Wide<E> as Float>::Lanes<I>;
+
+/// Rows of one matrix by rows of another, f32, by one thread: `[m, k]` and
+/// `[n, k]` to `[m, n]`.
+pub(super) struct Dots(Task);
+
+impl Dots {
+    pub(super) fn new(m: usize, n: usize, k: usize) -> Dots {
+        let one = Starts::new(0, std::iter::empty());
+        let side = |row: usize, column: usize| Side {
+            starts: one.clone(),
+            row: row as isize,
+            column: column as isize,
+        };
+        Dots(Task { batches: 1, m, n, k, a: side(k, 1), b: side(1, k), c: None, ending: Ending::None })
+    }
+
+    /// The result's `rows`.
+    ///
+    /// # Safety
+    /// The matrices lie row by row, and the result's rows can be written and
+    /// are written by no one else.
+    pub(super) unsafe fn run(
+        &self,
+        level: Level,
+        rows: std::ops::Range<usize>,
+        a: *const f32,
+        b: *const f32,
+        out: *mut f32,
+    ) {
+        let task = &self.0;
+        let finish = Finish { task, c: a, out };
+        let columns = 0..task.n;
+        level.dispatch(dot::Dot { task, a, b, finish, batch: 0, rows, columns });
+    }
+}

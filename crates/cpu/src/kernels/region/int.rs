@@ -17,6 +17,9 @@ macro_rules! shared_unary {
             IsInf => u8, |x| 0;
             LogicalNot => u8, |x| u8::from(x == 0);
             BitwiseNot => $t, |x| !x;
+            Conjugate => $t, |x| x;
+            Real => $t, |x| x;
+            Imag => $t, |x| 0;
         }
     };
 }
@@ -163,6 +166,11 @@ pub(super) fn unary_bool(level: Level, op: UnaryOp) -> Option<StepFn> {
         IsInf => u8, |x| 0;
         LogicalNot => u8, |x| x ^ 1;
         BitwiseNot => u8, |x| x ^ 1;
+        Sign => u8, |x| x;
+        Square => u8, |x| x;
+        Conjugate => u8, |x| x;
+        Real => u8, |x| x;
+        Imag => u8, |x| 0;
     }
 }
 
@@ -170,7 +178,10 @@ pub(super) fn unary_bool(level: Level, op: UnaryOp) -> Option<StepFn> {
 pub(super) fn binary_bool(level: Level, op: BinaryOp) -> Option<StepFn> {
     binary! { level, op, u8, I;
         Add => u8, |a, b| a | b;
+        Subtract => u8, |a, b| a ^ b;
         Multiply => u8, |a, b| a & b;
+        FloorDivide => u8, |a, b| a & b;
+        Remainder => u8, |a, b| 0;
         Power => u8, |a, b| a | (b ^ 1);
         Maximum => u8, |a, b| a | b;
         Minimum => u8, |a, b| a & b;

@@ -170,6 +170,7 @@ macro_rules! binary {
                     type R = $r;
 
                     #[inline(always)]
+                    #[allow(unused_variables, reason = "not every function depends on both")]
                     fn eval<$isa: $crate::simd::Isa>($x: $t, $y: $t) -> $r {
                         $body
                     }

@@ -66,7 +66,7 @@ fn picked(call: &Call<'_>, map: &Map, places: &[usize]) -> Results {
     let values = map.values.array().ok_or_else(|| call.fails("the map's values must be a tensor"))?;
     let all = Array::concatenate(&[values.reshape(&[-1]), Array::zeros(&[1], values.dtype())], 0);
     let index: Vec<i64> = places.iter().map(|&at| at as i64).collect();
-    call.one(all.take(&Array::from_slice(&index, &[1, index.len()]), 0))
+    call.one(all.take(Array::from_slice(&index, &[1, index.len()]), 0))
 }
 
 /// A map's values in the order of its keys, or each at the place that its key

@@ -1,0 +1,115 @@
+use oneir_array::{Array, Complex32, DType, f16, ops};
+
+use crate::{assert_close, assert_fails, floats, ints, numbers, values};
+
+const NAN: f32 = f32::NAN;
+const INF: f32 = f32::INFINITY;
+
+#[test]
+fn angles_convert_and_round_once() {
+    let x = floats(&[0.0, 1.0, -2.0]);
+    assert_close(&x.degrees(), &[0.0, 57.29578, -114.59156], 1e-5);
+    assert_close(&x.degrees().radians(), &[0.0, 1.0, -2.0], 1e-6);
+    let halves = Array::ones(&[1], DType::F16).degrees();
+    assert_eq!((halves.dtype(), halves.item::<f16>().unwrap()), (DType::F16, f16::from_f32(57.295_78)));
+    assert_eq!(ints(&[180]).radians().dtype(), DType::F32);
+}
+
+#[test]
+fn infinities_and_nan_are_told_apart() {
+    let x = floats(&[1.0, NAN, INF, -INF]);
+    assert_eq!(values::<bool>(&x.isfinite()), [true, false, false, false]);
+    assert_eq!(values::<bool>(&x.isposinf()), [false, false, true, false]);
+    assert_eq!(values::<bool>(&x.isneginf()), [false, false, false, true]);
+    assert_eq!(values::<bool>(&ints(&[1, 2]).isfinite()), [true, true]);
+    assert_eq!(values::<bool>(&ints(&[1, 2]).isposinf()), [false, false]);
+    let c = Array::from_slice(&[Complex32::new(1.0, INF), Complex32::new(NAN, 0.0)], &[2]);
+    assert_eq!(values::<bool>(&c.isfinite()), [false, false]);
+    assert_eq!(values::<f32>(&x.nan_to_num(0.5, None, -1.0)), [1.0, 0.5, f32::MAX, -1.0]);
+    assert_close(&x.astype(DType::F16).nan_to_num(0.0, None, None), &[1.0, 0.0, 65504.0, -65504.0], 0.0);
+    let c = c.nan_to_num(7.0, 9.0, None);
+    assert_eq!(values::<Complex32>(&c), [Complex32::new(1.0, 9.0), Complex32::new(7.0, 0.0)]);
+    assert_eq!(values::<i32>(&ints(&[3]).nan_to_num(0.0, None, None)), [3]);
+}
+
+#[test]
+fn rounding_to_decimals_and_digits() {
+    assert_eq!(values::<f32>(&floats(&[0.5, 1.5, -2.5]).round(0)), [0.0, 2.0, -2.0]);
+    assert_eq!(values::<f32>(&floats(&[1.25, 0.125, 3e38, INF]).round(2)), [1.25, 0.12, 3e38, INF]);
+    assert_eq!(values::<f32>(&floats(&[1234.0, -1250.0]).round(-2)), [1200.0, -1200.0]);
+    assert_eq!(values::<f32>(&floats(&[1.5]).round(300)), [1.5]);
+    assert_eq!(values::<f32>(&floats(&[1.5]).round(-300)), [0.0]);
+    assert_eq!(values::<i32>(&ints(&[15, 25, -15, -25, 35]).round(-1)), [20, 20, -20, -20, 40]);
+    assert_eq!(values::<i32>(&ints(&[15]).round(3)), [15]);
+    assert_eq!(values::<u8>(&Array::from_slice(&[250u8, 149, 150], &[3]).round(-2)), [200, 100, 200]);
+    assert_eq!(values::<u8>(&Array::from_slice(&[250u8], &[1]).round(-3)), [0]);
+    assert_eq!(values::<i64>(&Array::from_slice(&[i64::MIN], &[1]).round(-19)), [0]);
+    let c = Array::scalar(Complex32::new(0.125, 2.5)).round(2);
+    assert_eq!(c.item::<Complex32>().unwrap(), Complex32::new(0.12, 2.5));
+}
+
+#[test]
+fn limits_may_be_arrays_numbers_or_none() {
+    let x = floats(&[-1.0, 0.5, NAN, 7.0]);
+    assert_close(&x.clip(0, 1), &[0.0, 0.5, f64::NAN, 1.0], 0.0);
+    assert_close(&x.clip(.., 1.0), &[-1.0, 0.5, f64::NAN, 1.0], 0.0);
+    assert_close(&x.clip(Some(0), None::<f32>), &[0.0, 0.5, f64::NAN, 7.0], 0.0);
+    let low = Array::from_slice(&[2f32, 3.0], &[2, 1]);
+    assert_eq!(x.clip(&low, ..).shape(), [2, 4]);
+    assert_eq!(ints(&[1, 2]).clip(0.5, ..).dtype(), DType::F32);
+    assert_fails(&Array::from_slice(&[1u8], &[1]).clip(-1, ..), "clip", "-1 does not fit u8");
+    assert_fails(&x.clip(floats(&[0.0; 3]), ..), "clip", "[4] and [3] do not broadcast");
+}
+
+#[test]
+fn quotients_and_remainders() {
+    let (q, r) = ints(&[-7, 7, 1]).divmod(ints(&[2, -2, 0]));
+    assert_eq!((values::<i32>(&q), values::<i32>(&r)), (vec![-4, -4, 0], vec![1, -1, 0]));
+    let (q, r) = ops::divmod(&floats(&[-7.0, 5.5]), 2);
+    assert_eq!((values::<f32>(&q), values::<f32>(&r)), (vec![-4.0, 2.0], vec![1.0, 1.5]));
+    let c = Array::scalar(Complex32::new(1.0, 0.0));
+    assert_fails(&c.divmod(&c).1, "divmod", "not defined for complex64");
+    let (t, f) = (Array::scalar(true), Array::scalar(false));
+    assert!(t.floor_divide(&t).item::<bool>().unwrap() && !t.remainder(&f).item::<bool>().unwrap());
+}
+
+#[test]
+fn closeness_and_equality() {
+    let a = floats(&[1.0, INF, -INF, NAN, 1.0]);
+    let b = floats(&[1.000_009, INF, INF, NAN, 2.0]);
+    assert_eq!(values::<bool>(&a.isclose(&b, 1e-5, 1e-8, false)), [true, true, false, false, false]);
+    assert_eq!(values::<bool>(&a.isclose(&b, 1e-5, 1e-8, true)), [true, true, false, true, false]);
+    assert_eq!(values::<bool>(&floats(&[1.0, 5.0]).isclose(floats(&[INF, NAN]), 1e9, 0.0, true)), [false; 2]);
+    assert!(a.allclose(&a, 1e-5, 1e-8, true).item::<bool>().unwrap());
+    assert!(!a.allclose(&a, 1e-5, 1e-8, false).item::<bool>().unwrap());
+    assert!(ints(&[1, 2]).array_equal(floats(&[1.0, 2.0]), false).item::<bool>().unwrap());
+    assert!(!ints(&[1]).array_equal(ints(&[1, 1]), false).item::<bool>().unwrap());
+    assert!(a.array_equal(&a, true).item::<bool>().unwrap());
+    assert!(ints(&[]).array_equal(ints(&[]), false).item::<bool>().unwrap());
+    assert_fails(&a.isclose(&b, -1.0, 0.0, false), "isclose", "tolerances of 0 or more");
+}
+
+#[test]
+fn truth_values_and_complex_numbers_compute_as_mlx_has_them() {
+    let flags = |a: &[bool]| Array::from_slice(a, &[a.len()]);
+    let (a, b) = (flags(&[true, true, false]), flags(&[true, false, true]));
+    assert_eq!(values::<bool>(&a.subtract(&b)), [false, true, true]);
+    assert_eq!(values::<bool>(&a.sign()), [true, true, false]);
+    assert_eq!(values::<bool>(&a.square()), [true, true, false]);
+    assert_eq!(values::<bool>(&a.logical_xor(&b)), [false, true, true]);
+    assert_eq!(values::<bool>(&ops::logical_xor(2, ints(&[0, 5]))), [true, false]);
+    assert_eq!(values::<u8>(&a.left_shift(&b)), [2, 1, 0]);
+    assert_eq!(values::<i32>(&ops::bitwise_left_shift(ints(&[1, -8]), 40)), [0, 0]);
+    assert_eq!(values::<i32>(&ops::bitwise_right_shift(ints(&[8, -8]), 40)), [0, -1]);
+    assert_eq!(values::<i32>(&ops::conj(&ints(&[3]))), [3]);
+    assert_eq!(values::<i32>(&ints(&[3]).imag()), [0]);
+    let c = Complex32::new;
+    let x = Array::from_slice(&[c(1.0, 2.0), c(1.0, 0.0), c(0.0, 0.0)], &[3]);
+    let y = Array::from_slice(&[c(1.0, 3.0), c(0.0, 9.0), c(0.0, 0.0)], &[3]);
+    assert_eq!(values::<bool>(&x.less(&y)), [true, false, false]);
+    assert_eq!(values::<bool>(&x.greater_equal(&y)), [false, true, true]);
+    assert_eq!(values::<bool>(&x.logical_and(&y)), [true, true, false]);
+    let both = x.logaddexp(&y).to_vec::<Complex32>().unwrap()[0];
+    assert!((both - c(1.562_56, 2.5)).norm() < 1e-5, "{both}");
+    assert_eq!(numbers(&ops::pow(ints(&[2, 3]), 2)), [4.0, 9.0]);
+}

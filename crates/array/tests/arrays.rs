@@ -22,7 +22,7 @@ fn operators_promote_and_broadcast() {
     assert_eq!((&halves * 2.5f32).dtype(), DType::F16, "a literal takes the array's dtype");
     assert_eq!((Array::from_slice(&[1i64], &[1]) + 1).dtype(), DType::I64);
     assert_eq!((Array::from_slice(&[1i64], &[1]) / 2).dtype(), DType::F32);
-    assert_eq!(floats(&(1.0f32 - f(&[0.25], &[1]))), [0.75]);
+    assert_eq!(floats(&(1.0 - f(&[0.25], &[1]))), [0.75]);
     let mixed = Array::from_slice(&[1u64], &[1]).add(Array::from_slice(&[1i8], &[1]));
     assert_eq!(mixed.dtype(), DType::F32);
 }

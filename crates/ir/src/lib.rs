@@ -20,6 +20,7 @@
 
 mod attr;
 mod build;
+mod complex;
 pub mod fast;
 pub mod graph;
 mod invalid;

@@ -4,7 +4,7 @@
 use num_complex::Complex64;
 use oneir_tensor::{Class, DType, Values};
 
-use crate::{Invalid, attr::name_attr};
+use crate::{Invalid, attr::name_attr, complex};
 
 /// What element type a scalar function gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,11 +107,11 @@ unary_ops! {
     /// Tangent of radians.
     "tan" Tan { float: f64::tan, complex: |x| x.tan() }
     /// Inverse sine.
-    "arcsin" ArcSin { float: f64::asin, complex: |x| x.asin() }
+    "arcsin" ArcSin { float: f64::asin, complex: complex::arcsin }
     /// Inverse cosine.
-    "arccos" ArcCos { float: f64::acos, complex: |x| x.acos() }
+    "arccos" ArcCos { float: f64::acos, complex: complex::arccos }
     /// Inverse tangent.
-    "arctan" ArcTan { float: f64::atan, complex: |x| x.atan() }
+    "arctan" ArcTan { float: f64::atan, complex: complex::arctan }
     /// Hyperbolic sine.
     "sinh" Sinh { float: f64::sinh, complex: |x| x.sinh() }
     /// Hyperbolic cosine.
@@ -119,11 +119,11 @@ unary_ops! {
     /// Hyperbolic tangent.
     "tanh" Tanh { float: f64::tanh, complex: |x| x.tanh() }
     /// Inverse hyperbolic sine.
-    "arcsinh" ArcSinh { float: f64::asinh, complex: |x| x.asinh() }
+    "arcsinh" ArcSinh { float: f64::asinh, complex: complex::arcsinh }
     /// Inverse hyperbolic cosine.
-    "arccosh" ArcCosh { float: f64::acosh, complex: |x| x.acosh() }
+    "arccosh" ArcCosh { float: f64::acosh, complex: complex::arccosh }
     /// Inverse hyperbolic tangent.
-    "arctanh" ArcTanh { float: f64::atanh, complex: |x| x.atanh() }
+    "arctanh" ArcTanh { float: f64::atanh, complex: complex::arctanh }
     /// 1 / (1 + e^-x).
     "sigmoid" Sigmoid { float: |x| 1.0 / (1.0 + (-x).exp()), complex: |x| ((-x).exp() + 1.0).inv() }
     /// The error function.

@@ -121,8 +121,10 @@ impl Layout {
             if len > 0 {
                 out.offset += self.strides[axis] * start as isize;
             }
-            // A step past one item is never taken; keep it from overflowing.
-            out.strides[axis] = self.strides[axis].saturating_mul(step);
+            // A step past one item is never taken: it may be of any size.
+            if len > 1 {
+                out.strides[axis] = self.strides[axis].saturating_mul(step);
+            }
             out.shape[axis] = len;
         }
         Ok(out)

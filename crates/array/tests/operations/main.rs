@@ -6,6 +6,7 @@ use oneir_cpu as _;
 
 mod creation;
 mod elementwise;
+mod laws;
 mod lines;
 mod reductions;
 mod selections;

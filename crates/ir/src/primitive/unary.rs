@@ -73,6 +73,12 @@ impl Rules for Unary<'_> {
             vec![t(&[1], &[1i32])],
             "exp is not defined for i32",
         ));
+        let c = oneir_tensor::Complex32::new;
+        cases.push(Case::new(
+            Primitive::Unary(UnaryOp::ArcSin),
+            vec![t(&[2], &[c(3.0, 0.0), c(3.0, -0.0)])],
+            vec![t(&[2], &[c(1.570_796_4, 1.762_747_2), c(1.570_796_4, -1.762_747_2)])],
+        ));
         // Every function on every dtype that it takes, on numbers inside its domain.
         for &op in UnaryOp::ALL {
             let numbers: &[f64] = match op {

@@ -113,6 +113,13 @@ impl Geometry {
             dilations: dilations.iter().map(|&n| n as isize).collect(),
         };
         for d in (0..geometry.kernel.len()).rev() {
+            // From the one place there is nowhere to step.
+            if geometry.out[d] == 1 {
+                geometry.strides[d] = 1;
+            }
+            if geometry.kernel[d] == 1 {
+                geometry.dilations[d] = 1;
+            }
             let one = geometry.kernel[d] == 1 && geometry.out[d] == 1 && geometry.x.shape[2 + d] == 1;
             if one && geometry.low[d] == 0 && geometry.kernel.len() > 1 {
                 geometry.x.shape.remove(2 + d);

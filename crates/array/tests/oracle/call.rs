@@ -21,7 +21,7 @@ impl<'a> Call<'a> {
         self.args.get(k).unwrap_or_else(|| panic!("there is no argument {k}"))
     }
 
-    fn array_at(&self, value: &Value) -> Option<&'a Array> {
+    pub(crate) fn array_at(&self, value: &Value) -> Option<&'a Array> {
         let number: usize = value.as_str()?.strip_prefix('@')?.parse().ok()?;
         self.given.get(number)
     }
@@ -73,6 +73,10 @@ impl<'a> Call<'a> {
         }
     }
 
+    pub(crate) fn maybe_float(&self, k: usize) -> Option<f64> {
+        (!self.arg(k).is_null()).then(|| self.float(k))
+    }
+
     pub(crate) fn flag(&self, k: usize) -> bool {
         self.arg(k).as_bool().unwrap_or_else(|| panic!("argument {k} is no truth value"))
     }
@@ -95,6 +99,16 @@ impl<'a> Call<'a> {
             Value::Array(list) => list.iter().map(|v| v.as_i64().unwrap() as isize).collect(),
             _ => vec![self.int(k)],
         }
+    }
+
+    pub(crate) fn is_list(&self, k: usize) -> bool {
+        self.arg(k).is_array()
+    }
+
+    /// A list of pairs, or nothing where it holds something else.
+    pub(crate) fn pairs(&self, k: usize) -> Option<Vec<(usize, usize)>> {
+        let list = self.arg(k).as_array()?;
+        list.iter().map(|pair| Some((pair[0].as_u64()? as usize, pair[1].as_u64()? as usize))).collect()
     }
 
     pub(crate) fn sizes(&self, k: usize) -> Vec<usize> {

@@ -108,18 +108,18 @@ fn viewed(base: &HostTensor, layout: &str, shape: &[usize]) -> Array {
         "transposed" => x.transpose((0..rank as isize).rev().collect::<Vec<_>>()),
         "reversed" => {
             let last: Vec<usize> = all.iter().map(|n| n.saturating_sub(1)).collect();
-            x.slice(&last, &vec![-1; rank], &all)
+            x.strided_slice(&last, &vec![-1; rank], &all)
         }
         "spread" => {
             let (mut step, mut len) = (vec![1; rank], all);
             (step[rank - 1], len[rank - 1]) = (2, len[rank - 1] / 2);
-            x.slice(&vec![0; rank], &step, &len)
+            x.strided_slice(&vec![0; rank], &step, &len)
         }
         "broadcast" => x.broadcast_to(shape),
         "offset" => {
             let (mut start, mut len) = (vec![0; rank], all);
             (start[0], len[0]) = (1, len[0] - 1);
-            x.slice(&start, &vec![1; rank], &len)
+            x.strided_slice(&start, &vec![1; rank], &len)
         }
         other => panic!("layout {other}"),
     }

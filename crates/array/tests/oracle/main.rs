@@ -123,8 +123,10 @@ fn operation(name: &str, file: &Path, devices: &[Device]) -> Outcome {
 fn run(name: &str, case: &Case, cases: &Cases, device: &Device) -> Option<Result<(), String>> {
     let given = case.given();
     let results = calls::call(name, &call::Call { args: &case.args, given: &given })?;
-    let found = oneir_array::eval_on(device, &results)
-        .and_then(|()| results.iter().map(|r| r.to_host()).collect::<Result<Vec<_>, _>>());
+    let found = results.and_then(|results| {
+        oneir_array::eval_on(device, &results)?;
+        results.iter().map(|r| r.to_host()).collect::<Result<Vec<_>, _>>()
+    });
     Some(match (found, &case.wanted) {
         (Err(_), None) => Ok(()),
         (Err(why), Some(_)) => Err(format!("refused: {why}")),

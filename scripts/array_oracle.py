@@ -16,7 +16,7 @@ import mlx.core as mx
 
 from array_oracle import elementwise, fused, indexing, linear, movement, packed, products, reductions, sampling
 from array_oracle.departures import DEPARTURES
-from array_oracle.record import Recorder
+from array_oracle.record import Recorder, quiet
 
 FAMILIES = [elementwise, reductions, movement, indexing, products, linear, sampling, packed, fused]
 
@@ -39,8 +39,9 @@ def main():
     folder, only = pathlib.Path(arguments[0]), arguments[1:]
     mx.set_default_device(mx.cpu)
     recorder = Recorder()
-    for family in FAMILIES:
-        family.record(recorder)
+    with quiet():
+        for family in FAMILIES:
+            family.record(recorder)
     if only:
         recorder.ops = {n: e for n, e in recorder.ops.items() if n in only}
     for line in recorder.disagreements:
@@ -51,6 +52,9 @@ def main():
             print("refused", count, name, why.replace("\n", " "), file=sys.stderr)
     if recorder.disagreements and "--audit" not in sys.argv:
         raise SystemExit(f"{len(recorder.disagreements)} cases in which the libraries disagree")
+    unused = [d.name for d in DEPARTURES if d.oracle != "skip" and not recorder.used.get(d.name)]
+    if unused and not only:
+        raise SystemExit(f"departures without a case: {', '.join(unused)}")
     folder.mkdir(parents=True, exist_ok=True)
     counts = recorder.write(folder)
     departures = [{"name": d.name, "ops": list(d.ops), "reason": d.reason, "cases": recorder.used.get(d.name, 0)}

@@ -162,7 +162,7 @@ def creation(r):
     for value in ["f32", "i32", "f16"]:
         x = Given(draw(generator("full", value), (3,), value))
         for d in ["f32", "i32", None]:
-            r.case("full", [[2, 3], x, D(d) if d else None], mx.full)
+            r.case("full", [[2, 3], x, D(d) if d else None], mx.full, lambda s, v, d: np.full(s, v, d or v.dtype))
     r.case("full", [[2, 3], 1.5, None], mx.full)
     r.case("full", [[2, 3], 2, None], mx.full)
     r.case("full", [[2], 300, D("u8")], mx.full)
@@ -172,7 +172,7 @@ def creation(r):
                     [(0, 5, 1, None), (2, 9, 3, None), (5, 0, -2, None), (0.0, 1.0, 0.25, None), (1, 2, 0.3, None), (0, 4, 1, "f16"),
                      (0, 4, 1, "u8"), (3, 3, 1, None), (0, 5, 2, "f64"), (-3, 3, 1, "i8"), (5, 1, 1, None), (0, 1000, 7, "i64"),
                      (0.5, 4, 1, "bf16"), (0, 3, 1, "u64"), (0, 5, 1.5, "i32"), (0, 5, 0, None)]],
-         lambda a, b, c, d: mx.arange(a, b, c, d))
+         lambda a, b, c, d: mx.arange(a, b, c, d), compare=ulps(1, 1, 1))
     made("linspace", [[a, b, n, e, D(d)] for a, b, n, e, d in
                       [(0, 1, 5, True, "f32"), (0, 1, 5, False, "f32"), (-2.5, 3, 7, True, "f32"), (1, 1, 3, True, "f32"), (0, 1, 1, True, "f32"),
                        (0, 10, 4, True, "f16"), (0, 10, 4, True, "bf16"), (0, 10, 4, True, "i32"), (5, -5, 11, True, "f32"), (0, 1, 0, True, "f32")]],
@@ -231,7 +231,25 @@ def conversions(r):
         r.case("from_fp8", [Given(codes[:2], "spread"), D(dtype)], lambda x, d: mx.from_fp8(x, d))
 
 
+def shapes_and_types(r):
+    """Answers about shapes and dtypes: the first as integers, the second as an empty array of the dtype."""
+    r.op("broadcast_shapes", EXACT)
+    for sides in [[[2, 1], [3]], [[], [4]], [[5, 1, 3], [2, 1], [1]], [[0], [1]], [[2, 3], [3, 2]], [[1, 1]], [[2], [3]]]:
+        r.case("broadcast_shapes", [sides], lambda p: mx.array(list(mx.broadcast_shapes(*p)), dtype=mx.int64),
+               lambda p: np.array(np.broadcast_shapes(*p), np.int64))
+    r.op("result_type", EXACT)
+    for a in ALL:
+        for b in ALL:
+            r.case("result_type", [D(a), D(b)], lambda a, b: mx.zeros((0,), mx.result_type(a, b)))
+    r.op("depends", EXACT)
+    for k, dtype in enumerate(["f32", "i32", "f16", "bool", "complex64"]):
+        rng = generator("depends", dtype)
+        x, y = Given(draw(rng, (2, 3), dtype), LAYOUTS[k]), Given(draw(rng, (4,), "f32"))
+        r.case("depends", [[x], [y]], lambda x, y: mx.depends(x, y), lambda x, y: x[0])
+
+
 def record(r):
+    shapes_and_types(r)
     shapes(r)
     joins(r)
     parts(r)

@@ -147,7 +147,7 @@ class Recorder:
         else:
             for mine, right in zip(ours, theirs):
                 with quiet():
-                    right = rounded(right, departure.dtype(case) if departure and departure.dtype else name_of(mine))
+                    right = rounded(right, departure.dtype_of(case, name_of(mine)) if departure else name_of(mine))
                 why = why or agrees(mine, right, rule_for(entry["compare"], right), case.scale)
         if why is None:
             case.oracle, case.outputs = "mlx", ours
@@ -161,8 +161,7 @@ class Recorder:
                 return
             names = [natural(case, t) for t in theirs] if isinstance(ours, Exception) else [name_of(o) for o in ours]
             with quiet():
-                case.outputs = [rounded(right, departure.dtype(case) if departure.dtype else n)
-                                for right, n in zip(theirs, names)]
+                case.outputs = [rounded(right, departure.dtype_of(case, n)) for right, n in zip(theirs, names)]
             case.oracle = "numpy"
 
     def write(self, folder):

@@ -55,6 +55,9 @@ def wrapped(function):
 
 
 def sums(r):
+    for dtype in INTS:
+        r.op("sum", scale())
+        r.case("sum", [Given(special(dtype)), None, False], mx.sum, wrapped(np.sum))
     size = lambda x, axis, *_: np.max(np.abs(wide(x)).astype(np.float64).sum(axis=axes_of(axis)), initial=0.0)
     r.op("sum", scale())
     for args in lines("sum", ALL):
@@ -77,6 +80,11 @@ def sums(r):
                 size = (lambda x, *_: np.max(np.abs(f64(x))) ** (2 if name == "var" else 1))
                 r.case(name, [*args, ddof], getattr(mx, name), ref,
                        scale=size if args[0].layout == "broadcast" else None)
+        for dtype in HALVES:
+            # Squares that the half type does not hold, and a mean that it holds badly.
+            for base in (300.0, 1000.0):
+                x = Given((base + draw(generator(name, dtype, base), (2000,), "f64")).astype(NUMPY[dtype]))
+                r.case(name, [x, None, False, 0], getattr(mx, name), ref)
     r.op("median", scale())
     for args in lines("median", REALS):
         def ref(x, axis, keep):

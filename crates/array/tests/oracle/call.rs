@@ -111,6 +111,12 @@ impl<'a> Call<'a> {
         list.iter().map(|pair| Some((pair[0].as_u64()? as usize, pair[1].as_u64()? as usize))).collect()
     }
 
+    /// A list of shapes.
+    pub(crate) fn lists(&self, k: usize) -> Vec<Vec<usize>> {
+        let sizes = |v: &Value| v.as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as usize).collect();
+        self.arg(k).as_array().unwrap().iter().map(sizes).collect()
+    }
+
     pub(crate) fn sizes(&self, k: usize) -> Vec<usize> {
         self.ints(k).into_iter().map(|n| n as usize).collect()
     }

@@ -45,7 +45,7 @@ pub(crate) fn results(
             let pick = |t: &HostTensor| factors::picked(&x, t, at(1));
             factors::partition(&pick(&found[0]), &pick(&wanted[0]), at(0), at(1))
         }
-        Some(kind @ ("svd" | "eigh" | "eig" | "qr")) => {
+        Some(kind @ ("svd" | "eigh" | "eig" | "eigvals" | "qr")) => {
             let Rule::Scale(limit) = rule(&wanted[0]) else { return Err("factors need a scale".into()) };
             factors::factors(kind, &case.seen(0), found, wanted, limit)
         }
@@ -79,7 +79,7 @@ pub(crate) fn values(found: &HostTensor, wanted: &HostTensor, rule: Rule, scale:
             }
             Rule::Scale(limit) if floats => {
                 let far = (x.number - y.number).abs();
-                if x.number != y.number && !(far <= limit * largest) {
+                if x.number != y.number && (far.is_nan() || far > limit * largest) {
                     return tell(k, format!("{:.3e} of the largest", far / largest));
                 }
             }

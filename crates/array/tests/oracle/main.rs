@@ -24,6 +24,18 @@ mod factors;
 
 use case::{Case, Cases};
 
+/// Cases that are known to be wrong: the operation, a part of the case's line,
+/// and what is wrong. One that passes must be taken out.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("softmax", ",null,", "several axes are to come"),
+    ("softmax", ",[0,2],", "several axes are to come"),
+    ("softmax", "of i32", "integers are refused"),
+    ("softmax", "of bool", "integers are refused"),
+    ("full", "[2],300", "a number that does not fit must be refused"),
+    ("arcsinh", "of f64[19]", "numbers whose square is infinite"),
+    ("arccosh", "of f64[19]", "numbers whose square is infinite"),
+];
+
 /// How many cases of one dtype pass, of how many.
 type Counts = BTreeMap<String, (usize, usize)>;
 
@@ -114,7 +126,15 @@ fn operation(name: &str, file: &Path, devices: &[Device]) -> Outcome {
         let count = counts.entry(case.dtype.clone()).or_default();
         count.0 += usize::from(failure.is_none());
         count.1 += 1;
-        failures.extend(failure.map(|why| format!("{name} {number} {} {why}", case.shown())));
+        let shown = case.shown();
+        let known = KNOWN.iter().find(|(op, part, _)| *op == name && shown.contains(part));
+        match (failure, known) {
+            (Some(why), None) => failures.push(format!("{name} {number} {shown} {why}")),
+            (None, Some((.., why))) => {
+                failures.push(format!("{name} {number} {shown} passes, but is known for {why}"))
+            }
+            _ => {}
+        }
     }
     Outcome::Ran(counts, failures)
 }

@@ -79,7 +79,7 @@ pub(super) fn call(op: &str, c: &Call<'_>) -> Option<Results> {
         "zeros" => one(Array::zeros(&c.sizes(0), c.dtype(1))),
         "ones" => one(Array::ones(&c.sizes(0), c.dtype(1))),
         // What it holds is not said: zeros are as good as any.
-        "empty" => one(Array::empty(&c.sizes(0), c.dtype(1)) * 0),
+        "empty" => one(Array::empty(&c.sizes(0), c.dtype(1)).zeros_like(None)),
         "zeros_like" => one(x().zeros_like(c.maybe_dtype(1))),
         "ones_like" => one(x().ones_like(c.maybe_dtype(1))),
         "empty_like" => one(x().empty_like(c.maybe_dtype(1)).zeros_like(None)),
@@ -103,6 +103,13 @@ pub(super) fn call(op: &str, c: &Call<'_>) -> Option<Results> {
         "blackman" => one(Array::blackman(c.int(0) as usize)),
         "hamming" => one(Array::hamming(c.int(0) as usize)),
         "hanning" => one(Array::hanning(c.int(0) as usize)),
+        "broadcast_shapes" => Some(ops::broadcast_shapes(&c.lists(0)).map(|shape| {
+            let sizes: Vec<i64> = shape.iter().map(|&n| n as i64).collect();
+            vec![Array::from_slice(&sizes, &[sizes.len()])]
+        })),
+        "result_type" => one(Array::zeros(&[0], oneir_tensor::promote(c.dtype(0), c.dtype(1)))),
+        "depends" => one(c.arrays(0)[0].depends(&c.arrays(1))),
+        "asarray" => one(c.maybe_dtype(1).map_or_else(|| x().clone(), |dtype| x().astype(dtype))),
         "matmul" => one(x().matmul(c.x(1))),
         _ => None,
     }

@@ -29,7 +29,7 @@ fn changed(text: &str, random: &mut Random) -> String {
         let number = &rest[at..at + len];
         out.push_str(&rest[..at]);
         let keep = name || random.below(4) > 0;
-        let other: &str = random.of(&numbers);
+        let other = numbers[random.below(numbers.len())];
         out.push_str(if keep { number } else { other });
         rest = &rest[at + len..];
     }

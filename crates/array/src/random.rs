@@ -27,7 +27,7 @@ use oneir_tensor::{DType, broadcast_shapes};
 
 use crate::axes::axis_of;
 use crate::operand::Side;
-use crate::{Array, Number, Operand, Reason, linalg};
+use crate::{Array, Number, Operand, Reason, ScanOp, linalg};
 
 /// The largest f32 below 1.
 const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
@@ -352,6 +352,7 @@ pub fn categorical(logits: &Array, axis: isize, samples: Samples<'_>, key: Optio
     };
     let mut rest = all.to_vec();
     let classes = rest.remove(axis);
+    let alone = rest.iter().all(|&n| n == 1);
     let wide;
     let (logits, shape) = match samples {
         Samples::One => (logits, rest),
@@ -369,6 +370,16 @@ pub fn categorical(logits: &Array, axis: isize, samples: Samples<'_>, key: Optio
             Err(reason) => return Array::failed(OP, reason),
         },
     };
+    if alone && !shape.is_empty() && classes > 0 {
+        // Of one distribution MLX draws where a number up to the whole sum falls
+        // among the running sums.
+        let chances = logits.astype(DType::F32).reshape(&[classes as isize]).softmax(0);
+        let sums = chances.scan(ScanOp::Sum, 0, false, true);
+        let numbers = unit(OP, &shape, DType::F32, key) * sums.narrow(0, classes - 1, 1);
+        let past = numbers.expand_dims([shape.len() as isize]).greater_equal(sums);
+        let found = past.astype(DType::U32).sum([shape.len() as isize], false);
+        return found.minimum(classes - 1).named(OP);
+    }
     let place = axis + 1 + shape.len() - logits.ndim();
     let mut drawn = shape;
     drawn.insert(place, classes);

@@ -10,9 +10,10 @@
 //! # Ok::<(), oneir_array::ArrayError>(())
 //! ```
 
-use crate::{Array, Axes, DType, Operand};
+use crate::{Array, Axes, Contracted, DType, Operand, Overlap};
 
 pub use crate::arithmetic::functions::*;
+pub use crate::einsum::einsum_path;
 
 /// Functions that call the method of their name.
 macro_rules! mirrors {
@@ -129,4 +130,25 @@ makers! {
     ones(shape: &[usize], dtype: DType);
     concatenate(arrays: &[Array], axis: isize);
     stack(arrays: &[Array], axis: isize);
+}
+
+// Products: `products.rs`, `gathered.rs`, `hadamard.rs`, `einsum.rs`.
+mirrors! {
+    addmm(a: &Array, b: &Array, alpha: f64, beta: f64);
+    inner(other: &Array);
+    outer(other: &Array);
+    tensordot(other: &Array, axes: impl Into<Contracted>);
+    kron(other: &Array);
+    vecdot(other: &Array, axis: isize);
+    convolve(other: &Array, mode: Overlap);
+    gather_mm(other: &Array, lhs_indices: Option<&Array>, rhs_indices: Option<&Array>);
+    segmented_mm(other: &Array, segments: &Array);
+    block_masked_mm(other: &Array, block: usize, out: Option<&Array>, lhs: Option<&Array>, rhs: Option<&Array>);
+    hadamard_transform(scale: Option<f64>);
+    to_fp8();
+    from_fp8(dtype: DType);
+}
+
+makers! {
+    einsum(subscripts: &str, operands: &[&Array]);
 }

@@ -1,6 +1,6 @@
 //! Sums of products named by letters, and the order in which they are formed.
 
-use crate::products::{matmul, whole};
+use crate::products::whole;
 use crate::{Array, ArrayError, DType, Reason};
 
 /// Up to this many operands, every order is looked at.
@@ -301,7 +301,7 @@ impl Factor {
         let depth = count(&a, &inner);
         let x = a.ordered(&joined([&batch, &left, &inner])).reshape(&shape(&a, [rows, depth]));
         let y = b.ordered(&joined([&batch, &inner, &right])).reshape(&shape(&b, [depth, cols]));
-        let product = whole(&x, &y, matmul);
+        let product = whole(&x, &y);
         let labels = joined([&batch, &left, &right]);
         let size = |l: char| match (a.size(l), b.size(l)) {
             (1, n) | (n, _) => n as isize,

@@ -10,7 +10,7 @@
 //! # Ok::<(), oneir_array::ArrayError>(())
 //! ```
 
-use crate::{Array, Axes, Contracted, DType, Operand, Overlap};
+use crate::{Array, Axes, Contracted, ConvGeneral, DType, Operand, Overlap, Picks, Quantization, Spatial};
 
 pub use crate::arithmetic::functions::*;
 pub use crate::einsum::einsum_path;
@@ -151,4 +151,25 @@ mirrors! {
 
 makers! {
     einsum(subscripts: &str, operands: &[&Array]);
+}
+
+// Convolutions of channels-last arrays: `convolution.rs`.
+mirrors! {
+    conv1d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, groups: usize);
+    conv2d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, groups: usize);
+    conv3d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, groups: usize);
+    conv_transpose1d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, output_padding: impl Spatial, groups: usize);
+    conv_transpose2d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, output_padding: impl Spatial, groups: usize);
+    conv_transpose3d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, output_padding: impl Spatial, groups: usize);
+    conv_general(weight: &Array, geometry: &ConvGeneral);
+}
+
+// Quantized matrices: `quantized.rs`.
+mirrors! {
+    quantize(form: &Quantization) -> (Array, Array, Option<Array>);
+    dequantize(scales: &Array, biases: Option<&Array>, form: &Quantization, dtype: Option<DType>);
+    quantized_matmul(w: &Array, scales: &Array, biases: Option<&Array>, transpose: bool, form: &Quantization);
+    gather_qmm(w: &Array, scales: &Array, biases: Option<&Array>, picks: Picks<'_>, transpose: bool, form: &Quantization);
+    qqmm(w: &Array, scales: Option<&Array>, form: &Quantization);
+    gather_qqmm(w: &Array, scales: Option<&Array>, picks: Picks<'_>, form: &Quantization);
 }

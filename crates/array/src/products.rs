@@ -7,21 +7,15 @@ use crate::axes::axis_of;
 use crate::create::{converted, presented};
 use crate::{Array, Reason};
 
-/// A product of arrays of one dtype by `f`, which takes floats: that of
-/// integers is computed in f64, where it is exact up to 2^53, and converted
-/// back.
+/// The matrix product, of integers computed in f64, where it is exact up to
+/// 2^53, and converted back.
 #[track_caller]
-pub(crate) fn whole(a: &Array, b: &Array, f: fn(&Array, &Array) -> Array) -> Array {
+pub(crate) fn whole(a: &Array, b: &Array) -> Array {
     let dtype = promote(a.dtype(), b.dtype());
     if dtype.is_inexact() {
-        return f(a, b);
+        return a.matmul(b);
     }
-    f(&a.astype(DType::F64), &b.astype(DType::F64)).astype(dtype)
-}
-
-#[track_caller]
-pub(crate) fn matmul(a: &Array, b: &Array) -> Array {
-    a.matmul(b)
+    a.astype(DType::F64).matmul(&b.astype(DType::F64)).astype(dtype)
 }
 
 /// Which axes [`Array::tensordot`] sums over: a number of them, the last of the
@@ -267,7 +261,7 @@ impl Array {
             .map(|&axis| shape_a[axis] as isize)
             .chain(free_b.iter().map(|&axis| shape_b[axis] as isize))
             .collect();
-        whole(&left, &right, matmul).reshape(&shape).named("tensordot")
+        whole(&left, &right).reshape(&shape).named("tensordot")
     }
 
     /// The Kronecker product: each element of this array times the other array.

@@ -60,7 +60,7 @@ def record(r):
                     for i, j in [(left, right), (None, Given(np.uint32([1, 0]))), (Given(np.uint32([1, 0])), None)]:
                         r.case("gather_qmm", [x, parts[0], parts[1], biases, i, j, True, group, bits, mode, False],
                                lambda x, w, s, b, i, j, t, g, n, m, o: mx.gather_qmm(x, w, s, b, i, j, t, g, n, m, sorted_indices=o))
-                if mode != "affine":
+                if mode in ("nvfp4", "mxfp8"):
                     def both(x, w, s, g, n, m):
                         """Both sides through the format, and their product."""
                         with mx.stream(mx.cpu):

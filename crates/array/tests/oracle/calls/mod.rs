@@ -7,6 +7,7 @@ use crate::call::Call;
 mod elementwise;
 mod indices;
 mod movement;
+mod numerics;
 mod reductions;
 
 /// What an operation gives: arrays, or why there are none.

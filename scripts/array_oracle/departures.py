@@ -73,4 +73,8 @@ DEPARTURES = [
               "MLX on the CPU reduces in the half type, and refuses arrays without elements; ours computes in f32.", dtype=lambda c: "f32"),
     Departure("quantized-both", ["qqmm", "gather_qqmm"], lambda c: False,
               "MLX has no kernel on the CPU; the answer is the product of both sides taken through MLX's quantize and dequantize."),
+    Departure("complex-norm", ["linalg.norm", "matrix_norm"], any_of("complex64"), "MLX's norms of complex numbers are complex for some orders.",
+              dtype=lambda c: "f32"),
+    Departure("half-products", ["quantized_matmul", "gather_qmm"], any_of(*HALVES),
+              "MLX on the CPU rounds weights and partial sums of half types; ours sums in f32."),
 ]

@@ -14,9 +14,8 @@ pub(crate) type Results = Result<Vec<Array>, ArrayError>;
 
 /// The results of an operation; nothing when it is not there.
 pub(crate) fn call(op: &str, c: &Call<'_>) -> Option<Results> {
-    [elementwise::call, reductions::call, movement::call, indices::call]
-        .iter()
-        .find_map(|family| family(op, c))
+    let families = [elementwise::call, reductions::call, movement::call, indices::call];
+    families.iter().find_map(|family| family(op, c))
 }
 
 /// One result.

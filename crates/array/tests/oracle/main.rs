@@ -27,7 +27,11 @@ use case::{Case, Cases};
 /// Cases that are known to be wrong: the operation, a part of the case's line,
 /// and what is wrong. One that passes must be taken out.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("dequantize", "64,8,\"affine\",\"bf16\"]) of u32[4, 64]", "the reference rounds otherwise than the kernel"),
+    (
+        "dequantize",
+        "64,8,\"affine\",\"bf16\"]) of u32[4, 64]",
+        "the reference rounds otherwise than the kernel",
+    ),
     ("fft.fftfreq", "([0,1.0])", "no samples must be refused"),
     ("fft.rfftfreq", "([0,1.0])", "no samples must be refused"),
     ("fft.istft", "\"forward\",false", "the result must be real"),

@@ -93,7 +93,8 @@ def record(r):
                     if len(shape) == 2:
                         r.case("qqmm", [x, parts[0], parts[1], group, bits, mode], None, plain, departure="quantized-both")
                     else:
-                        r.case("gather_qqmm", [x, parts[0], parts[1], left, right, group, bits, mode], None, picked, departure="quantized-both")
+                        for i, j in [(left, right), (right, right), (Given(np.uint32([[1], [0]])), Given(np.uint32([[0, 1]])))]:
+                            r.case("gather_qqmm", [x, parts[0], parts[1], i, j, group, bits, mode], None, picked, departure="quantized-both")
     rng = generator("quantize", "wrong")
     for shape in [(4, 100), (2, 31)]:
         r.case("quantize", [Given(draw(rng, shape, "f32")), 64, 4, "affine"], quantize)

@@ -235,7 +235,7 @@ impl Factor {
             (slice[i], slice[j]) = (1, 1);
             let along = |axis: usize| {
                 let index = Array::arange(size, DType::I64);
-                if shape[axis] == 1 { index * 0 } else { index }
+                if shape[axis] == 1 { index.zeros_like(None) } else { index }
             };
             let diagonal = self.array.gather(&[along(i), along(j)], &[i, j], &slice);
             let rest: Vec<char> =

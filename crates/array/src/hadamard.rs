@@ -66,7 +66,7 @@ fn matrix(order: usize) -> Vec<i8> {
         12 => twelve(),
         20 => williamson(["+----", "+----", "++--+", "+-++-"]),
         28 => williamson(["+------", "++----+", "+-+--+-", "+--++--"]),
-        n => (0..n * n).map(|at| if (at / n & at % n).count_ones() % 2 == 0 { 1 } else { -1 }).collect(),
+        n => (0..n * n).map(|at| if ((at / n) & (at % n)).count_ones() % 2 == 0 { 1 } else { -1 }).collect(),
     }
 }
 

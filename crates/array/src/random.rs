@@ -407,7 +407,7 @@ pub fn permutation(x: impl Operand, axis: isize, key: Option<&Array>) -> Array {
         }
         Side::Array(x) => match axis_of(axis, x.ndim()) {
             _ if x.check().is_err() => x.clone(),
-            Ok(at) => x.take(&drawn(OP, &[x.shape()[at]], 4, key).argsort(0), axis).named(OP),
+            Ok(at) => x.take(drawn(OP, &[x.shape()[at]], 4, key).argsort(0), axis).named(OP),
             Err(reason) => Array::failed(OP, reason),
         },
     }

@@ -31,12 +31,13 @@ pub mod reference;
 mod scalar;
 mod spec;
 pub mod text;
+pub mod transform;
 pub mod verify;
 
 pub use attr::Real;
 pub use invalid::Invalid;
 pub use lift::{Cut, Leaves, Lifted};
-pub use node::{Node, Payload, Place, Source, State, Value};
+pub use node::{Node, Payload, Place, Source, State, Trace, Value};
 pub use primitive::{EvalError, Nature, Primitive, ReduceOp};
 pub use scalar::{BinaryOp, UnaryOp};
 pub use spec::{Spec, Specs};

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oneir_tensor::HostTensor;
@@ -56,6 +57,50 @@ pub struct Node {
     ready: OnceLock<Box<[Payload]>>,
     place: Place,
     label: OnceLock<Arc<str>>,
+    trace: Option<Trace>,
+}
+
+/// While it lasts, values that depend on what it marks keep what they were made
+/// from, also once they are computed: transforms walk it.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    lasts: Arc<AtomicBool>,
+    /// Another that the same values belong to.
+    beside: Option<Arc<Trace>>,
+}
+
+impl Trace {
+    /// Begins to keep.
+    #[allow(clippy::new_without_default, reason = "beginning is no default")]
+    pub fn new() -> Trace {
+        Trace { lasts: Arc::new(AtomicBool::new(true)), beside: None }
+    }
+
+    /// Stops keeping: values computed from now on let go of their inputs, unless
+    /// another trace keeps them.
+    pub fn end(&self) {
+        self.lasts.store(false, Ordering::Release);
+    }
+
+    fn lasts(&self) -> bool {
+        self.lasts.load(Ordering::Acquire) || self.beside.as_ref().is_some_and(|other| other.lasts())
+    }
+
+    fn has(&self, other: &Trace) -> bool {
+        Arc::ptr_eq(&self.lasts, &other.lasts) || self.beside.as_ref().is_some_and(|beside| beside.has(other))
+    }
+
+    /// Both together.
+    fn and(self, other: &Trace) -> Trace {
+        let all = match &other.beside {
+            Some(beside) => self.and(beside),
+            None => self,
+        };
+        if all.has(other) || !other.lasts.load(Ordering::Acquire) {
+            return all;
+        }
+        Trace { lasts: other.lasts.clone(), beside: Some(Arc::new(all)) }
+    }
 }
 
 /// Whether a node has been evaluated.
@@ -101,6 +146,12 @@ impl Node {
         if self.ready.get().is_some() { State::Ready } else { State::Pending(inputs.clone()) }
     }
 
+    /// The inputs that the node still holds: all until it is evaluated, and while
+    /// a [`Trace`] keeps them.
+    pub fn operands(&self) -> SmallVec<[Value; 2]> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The evaluated results, one per output.
     pub fn ready(&self) -> Option<&[Payload]> {
         self.ready.get().map(AsRef::as_ref)
@@ -111,6 +162,9 @@ impl Node {
         debug_assert_eq!(results.len(), self.outputs.len());
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         _ = self.ready.set(results.into());
+        if self.trace.as_ref().is_some_and(Trace::lasts) {
+            return;
+        }
         let released = std::mem::take(&mut *inputs);
         drop(inputs);
         release(released);
@@ -150,6 +204,7 @@ impl Value {
             ready: cell,
             place: Place::Internal,
             label: OnceLock::new(),
+            trace: None,
         };
         Value { node: Arc::new(node), index: 0 }
     }
@@ -188,6 +243,17 @@ impl Value {
         inputs: &[&Value],
         place: Place,
     ) -> Result<SmallVec<[Value; 1]>, Invalid> {
+        let mut all = inputs.iter().filter_map(|v| v.node.trace.as_ref()).filter(|t| t.lasts());
+        let trace = all.next().map(|first| all.fold(first.clone(), Trace::and));
+        Value::record_in(trace, primitive, inputs, place)
+    }
+
+    fn record_in(
+        trace: Option<Trace>,
+        primitive: Primitive,
+        inputs: &[&Value],
+        place: Place,
+    ) -> Result<SmallVec<[Value; 1]>, Invalid> {
         let specs: SmallVec<[&Spec; 4]> = inputs.iter().map(|v| v.spec()).collect();
         let outputs = primitive.infer(&specs)?;
         let count = outputs.len() as u32;
@@ -198,8 +264,35 @@ impl Value {
             ready: OnceLock::new(),
             place,
             label: OnceLock::new(),
+            trace,
         });
         Ok((0..count).map(|index| Value { node: node.clone(), index }).collect())
+    }
+
+    /// The same value once more, apart from all that was recorded from it so far.
+    pub(crate) fn again(&self) -> Result<Value, Invalid> {
+        let same = Primitive::Reshape(self.spec().shape.to_vec());
+        Value::record(same, &[self], Place::Internal)
+    }
+
+    /// The same value once more, marked: what is recorded from it keeps its inputs
+    /// while the trace lasts.
+    ///
+    /// # Errors
+    /// Never, for values that could be recorded.
+    pub fn traced(&self, trace: &Trace) -> Result<Value, Invalid> {
+        let same = Primitive::Reshape(self.spec().shape.to_vec());
+        let trace = match self.node.trace.as_ref().filter(|t| t.lasts()) {
+            Some(other) => trace.clone().and(other),
+            None => trace.clone(),
+        };
+        let mut marked = Value::record_in(Some(trace), same, &[self], Place::Internal)?;
+        Ok(marked.swap_remove(0))
+    }
+
+    /// An output of a node.
+    pub(crate) fn output(node: &Arc<Node>, index: usize) -> Value {
+        Value { node: node.clone(), index: index as u32 }
     }
 
     /// The node.

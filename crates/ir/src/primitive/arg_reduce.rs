@@ -53,11 +53,11 @@ impl Rules for ArgReduce<'_> {
         Nature::Reduction
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         Some(Derivative::Zero)
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         None
     }
 

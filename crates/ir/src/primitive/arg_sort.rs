@@ -37,11 +37,11 @@ impl Rules for ArgSort<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         Some(Derivative::Zero)
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         None
     }
 

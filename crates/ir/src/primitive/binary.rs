@@ -2,6 +2,7 @@ use oneir_tensor::{DType, HostTensor};
 
 use super::case::{for_dtypes, of, t};
 use super::fields::Binary;
+use super::partials::of_binary;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, StepOp};
 use super::{Case, Primitive, one};
 use crate::invalid::{exactly, same_dtype, shape_is};
@@ -35,11 +36,13 @@ impl Rules for Binary<'_> {
         Some(StepOp::Binary(*self.op))
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::partials(|at, k| {
+            of_binary(*self.op, k, &at.inputs[0], &at.inputs[1], &at.outputs[0])
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         Some(Batching::Same)
     }
 

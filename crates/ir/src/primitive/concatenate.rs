@@ -3,9 +3,10 @@ use oneir_tensor::{DType, HostTensor, Layout};
 use super::case::{for_dtypes, of, t};
 use super::fields::Concatenate;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::Over;
 use super::{Case, Primitive, one};
 use crate::invalid::{axis_within, same_dtype, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for Concatenate<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -53,12 +54,24 @@ impl Rules for Concatenate<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear(Over::All, |at, cotangent| {
+            let shape = &cotangent.spec().shape;
+            let mut start = vec![0; shape.rank()];
+            let mut parts = Vec::with_capacity(at.inputs.len());
+            for x in at.inputs {
+                let len = x.spec().shape.to_vec();
+                let size = len[*self.axis];
+                let slice = Primitive::Slice { start: start.clone(), step: vec![1; shape.rank()], len };
+                parts.push(Some(Value::record(slice, &[cotangent], Place::Internal)?));
+                start[*self.axis] += size;
+            }
+            Ok(parts)
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::with(|_, _| Ok(Primitive::Concatenate { axis: self.axis + 1 })))
     }
 
     fn cases() -> Vec<Case> {

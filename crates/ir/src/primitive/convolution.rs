@@ -86,11 +86,11 @@ impl Rules for Convolution<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         None
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         None
     }
 

@@ -22,12 +22,12 @@ impl Rules for Copy<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear_unary(|_, cotangent| Ok(cotangent.clone())))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

@@ -3,6 +3,7 @@ use oneir_tensor::{HostTensor, Layout};
 use super::case::t;
 use super::fields::Depends;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::Over;
 use super::{Case, Primitive, one};
 use crate::{Invalid, Spec, Specs};
 
@@ -27,12 +28,16 @@ impl Rules for Depends<'_> {
         Some(input.clone())
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+            let mut slots = vec![None; at.inputs.len()];
+            slots[0] = Some(cotangent.clone());
+            Ok(slots)
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

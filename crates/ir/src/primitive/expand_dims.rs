@@ -3,6 +3,7 @@ use oneir_tensor::{HostTensor, Layout};
 use super::case::t;
 use super::fields::ExpandDims;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::further;
 use super::{Case, Primitive, evaluate_view, one};
 use crate::invalid::exactly;
 use crate::{Invalid, Spec, Specs};
@@ -25,12 +26,12 @@ impl Rules for ExpandDims<'_> {
         input.expand_dims(self.axes).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear_unary(|x, cotangent| cotangent.reshape(&x.spec().shape)))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::with(|_, _| Ok(Primitive::ExpandDims(further(self.axes)))))
     }
 
     fn cases() -> Vec<Case> {

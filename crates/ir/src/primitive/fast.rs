@@ -18,11 +18,11 @@ impl Rules for Fast<'_> {
         Nature::Fused
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         None
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         None
     }
 

@@ -31,11 +31,11 @@ impl Rules for FromFp8<'_> {
         Nature::ElementWise
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         Some(Derivative::Zero)
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         Some(Batching::Same)
     }
 

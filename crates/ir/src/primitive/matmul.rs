@@ -3,9 +3,10 @@ use oneir_tensor::{Class, DType, HostTensor, Shape, Values};
 use super::case::{for_dtypes, of, t};
 use super::fields::Matmul;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::Over;
 use super::{Case, Primitive, one};
 use crate::invalid::{dtype_is, exactly, same_dtype};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Spec, Specs, UnaryOp, Value};
 
 /// The result of a batched product.
 pub(super) fn product(a: &Spec, b: &Spec) -> Result<Spec, Invalid> {
@@ -61,6 +62,14 @@ pub(super) fn multiply(a: &HostTensor, b: &HostTensor) -> Result<(Shape, Values)
     Ok((spec.shape, values))
 }
 
+/// Matrices with their rows as columns; complex ones conjugated.
+pub(super) fn adjoint(x: &Value) -> Result<Value, Invalid> {
+    let rank = x.spec().rank();
+    let axes: Vec<usize> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+    let turned = x.transpose(&axes)?;
+    if turned.spec().dtype.is_complex() { turned.unary(UnaryOp::Conjugate) } else { Ok(turned) }
+}
+
 impl Rules for Matmul<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [a, b] = exactly(inputs)?;
@@ -77,12 +86,18 @@ impl Rules for Matmul<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::Multilinear {
+            over: Over::All,
+            transpose: Box::new(|at, cotangent, k| match k {
+                0 => cotangent.matmul(&adjoint(&at.inputs[1])?),
+                _ => adjoint(&at.inputs[0])?.matmul(cotangent),
+            }),
+        })
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

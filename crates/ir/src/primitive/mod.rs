@@ -19,16 +19,20 @@ mod indices;
 mod lanes;
 mod order;
 mod params;
+mod partials;
 mod quant;
 mod rules;
 mod sliding;
+mod transforms;
 
 pub use case::{Case, Expected};
 pub(crate) use case::{of, t};
 #[allow(unused_imports, reason = "the params' types are named by the list below")]
 pub use params::*;
 pub(crate) use rules::Rules;
-pub use rules::{Batching, Derivative, EvalError, Nature, RuleToCome, StepOp};
+pub use rules::{EvalError, Nature, RuleToCome, StepOp};
+pub(crate) use transforms::scaled;
+pub use transforms::{Applied, Batched, Batching, Derivative, Over, Partial, Slots};
 
 macro_rules! form {
     (attr $field:ident $hasher:ident $sizes:ident) => {
@@ -525,21 +529,14 @@ impl Primitive {
         self.rules(|rules| rules.step())
     }
 
-    /// The derivative rule.
-    ///
-    /// # Errors
-    /// Names the primitive while its rule is to come.
-    pub fn derivative(&self) -> Result<Derivative, RuleToCome> {
-        self.rules(|rules| rules.derivative())
-            .ok_or(RuleToCome { primitive: self.name(), rule: "derivative" })
+    /// Looks at the derivative rule; none while it is to come.
+    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Option<Derivative<'_>>) -> R) -> R {
+        self.rules(|rules| look(rules.derivative()))
     }
 
-    /// The batching rule.
-    ///
-    /// # Errors
-    /// Names the primitive while its rule is to come.
-    pub fn batching(&self) -> Result<Batching, RuleToCome> {
-        self.rules(|rules| rules.batching()).ok_or(RuleToCome { primitive: self.name(), rule: "batching" })
+    /// Looks at the batching rule; none while it is to come.
+    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Option<Batching<'_>>) -> R) -> R {
+        self.rules(|rules| look(rules.batching()))
     }
 
     /// Whether the parameters hold sizes taken from traced shapes, so that a

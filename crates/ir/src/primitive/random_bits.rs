@@ -87,11 +87,11 @@ impl Rules for RandomBits<'_> {
         Nature::Random
     }
 
-    fn derivative(&self) -> Option<Derivative> {
+    fn derivative(&self) -> Option<Derivative<'_>> {
         Some(Derivative::Zero)
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         None
     }
 

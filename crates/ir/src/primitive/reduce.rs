@@ -3,10 +3,11 @@ use oneir_tensor::{Class, DType, HostTensor, Values};
 use super::case::{for_dtypes, of, t};
 use super::fields::Reduce;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, Primitive, ReduceOp, one};
+use super::transforms::{Applied, further};
+use super::{Case, Primitive, ReduceOp, ScanOp, one};
 use crate::invalid::{axes_within, exactly};
-use crate::scalar::BinaryOp;
-use crate::{Invalid, Spec, Specs};
+use crate::scalar::{BinaryOp, UnaryOp};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl ReduceOp {
     /// The function that combines two elements.
@@ -53,6 +54,52 @@ fn targets(shape: &[usize], axes: &[usize]) -> impl Iterator<Item = usize> {
     }
     let layout = oneir_tensor::Layout { offset: 0, shape: shape.into(), strides: strides.into() };
     layout.offsets().map(|at| at as usize).collect::<Vec<_>>().into_iter()
+}
+
+impl<'a> Reduce<'a> {
+    /// A derivative of which each element of the input has its own factor.
+    fn by_elements(
+        &self,
+        factors: impl Fn(&Applied<'_>) -> Result<Value, Invalid> + Copy + 'a,
+    ) -> Derivative<'a> {
+        let axes = self.axes;
+        Derivative::Custom {
+            jvp: Box::new(move |at, tangents| {
+                let Some(tangent) = &tangents[0] else { return Ok(vec![None]) };
+                Ok(vec![Some(tangent.multiply(&factors(at)?)?.reduce(ReduceOp::Sum, axes)?)])
+            }),
+            vjp: Box::new(move |at, cotangents| {
+                let Some(cotangent) = &cotangents[0] else { return Ok(vec![None]) };
+                let factors = factors(at)?;
+                let factors = match factors.spec().dtype.is_complex() {
+                    true => factors.unary(UnaryOp::Conjugate)?,
+                    false => factors,
+                };
+                Ok(vec![Some(cotangent.broadcast(&factors.spec().shape)?.multiply(&factors)?)])
+            }),
+        }
+    }
+}
+
+/// For each element the product of the others that reduce with it, which zeros
+/// leave exact.
+fn others(x: &Value, axes: &[usize]) -> Result<Value, Invalid> {
+    let shape = &x.spec().shape;
+    let kept: Vec<usize> = (0..shape.rank()).filter(|d| !axes.contains(d)).collect();
+    let order: Vec<usize> = kept.iter().chain(axes).copied().collect();
+    let turned = x.transpose(&order)?;
+    let rows: usize = kept.iter().map(|&d| shape[d]).product();
+    let line = turned.reshape(&[rows, axes.iter().map(|&d| shape[d]).product()])?;
+    let products = |reverse| {
+        let scan = Primitive::Scan { op: ScanOp::Prod, axis: 1, reverse, inclusive: false };
+        Value::record(scan, &[&line], Place::Internal)
+    };
+    let both = products(false)?.multiply(&products(true)?)?.reshape(&turned.spec().shape)?;
+    let mut back = vec![0; order.len()];
+    for (i, &axis) in order.iter().enumerate() {
+        back[axis] = i;
+    }
+    both.transpose(&back)
 }
 
 impl Rules for Reduce<'_> {
@@ -122,12 +169,22 @@ impl Rules for Reduce<'_> {
         Nature::Reduction
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(match self.op {
+            ReduceOp::All | ReduceOp::Any => Derivative::Zero,
+            ReduceOp::Sum => Derivative::linear_unary(|x, cotangent| cotangent.broadcast(&x.spec().shape)),
+            ReduceOp::Prod => self.by_elements(|at| others(&at.inputs[0], self.axes)),
+            ReduceOp::Max | ReduceOp::Min => self.by_elements(|at| {
+                // Elements that tie share the change evenly.
+                let (x, best) = (&at.inputs[0], at.outputs[0].broadcast(&at.inputs[0].spec().shape)?);
+                let ties = x.binary(BinaryOp::Equal, &best)?.as_type(x.spec().dtype)?;
+                ties.divide(&ties.reduce(ReduceOp::Sum, self.axes)?.broadcast(&x.spec().shape)?)
+            }),
+        })
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::with(|_, _| Ok(Primitive::Reduce { op: *self.op, axes: further(self.axes) })))
     }
 
     fn cases() -> Vec<Case> {

@@ -4,6 +4,7 @@ use crate::scalar::{BinaryOp, UnaryOp};
 use crate::{Invalid, Spec, Specs};
 
 use super::Case;
+pub(crate) use super::transforms::{Batching, Derivative};
 
 /// What kind of operation a primitive is. Passes ask this, not names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,23 +57,6 @@ pub enum StepOp {
     Select,
     /// Conversion to a dtype.
     AsType(DType),
-}
-
-/// How a primitive is differentiated. The rules come with the transforms.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Derivative {
-    /// The result does not change with the inputs, or only in jumps.
-    Zero,
-}
-
-/// How a primitive runs over a further axis. The rules come with the
-/// transforms.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Batching {
-    /// The same primitive, whatever the further axis.
-    Same,
 }
 
 /// A derivative or batching rule that does not exist yet.
@@ -185,10 +169,10 @@ pub(crate) trait Rules {
     fn nature(&self) -> Nature;
 
     /// Derivative rule; `None` until it exists.
-    fn derivative(&self) -> Option<Derivative>;
+    fn derivative(&self) -> Option<Derivative<'_>>;
 
     /// Batching rule; `None` until it exists.
-    fn batching(&self) -> Option<Batching>;
+    fn batching(&self) -> Option<Batching<'_>>;
 
     /// Test cases: parameters, inputs and right answers.
     fn cases() -> Vec<Case>

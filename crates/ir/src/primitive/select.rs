@@ -3,6 +3,7 @@ use oneir_tensor::{DType, HostTensor};
 use super::case::{for_dtypes, of, t};
 use super::fields::Select;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, StepOp};
+use super::transforms::Over;
 use super::{Case, Primitive, one};
 use crate::invalid::{dtype_is, exactly, same_dtype, shape_is};
 use crate::{Invalid, Spec, Specs};
@@ -37,11 +38,16 @@ impl Rules for Select<'_> {
         Some(StepOp::Select)
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear(Over::Only(vec![1, 2]), |at, cotangent| {
+            let zero = cotangent.filled_like(0.0)?;
+            let condition = &at.inputs[0];
+            let (a, b) = (condition.select(cotangent, &zero)?, condition.select(&zero, cotangent)?);
+            Ok(vec![None, Some(a), Some(b)])
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         Some(Batching::Same)
     }
 

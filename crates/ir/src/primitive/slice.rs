@@ -3,9 +3,10 @@ use oneir_tensor::{HostTensor, Layout};
 use super::case::t;
 use super::fields::Slice;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::in_front;
 use super::{Case, Primitive, evaluate_view, one};
 use crate::invalid::exactly;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for Slice<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -25,12 +26,25 @@ impl Rules for Slice<'_> {
         input.slice(self.start, self.step, self.len).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear_unary(|x, cotangent| {
+            let update = Primitive::SliceUpdate {
+                start: self.start.clone(),
+                step: self.step.clone(),
+                len: self.len.clone(),
+            };
+            Value::record(update, &[&x.filled_like(0.0)?, cotangent], Place::Internal)
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::with(|_, size| {
+            Ok(Primitive::Slice {
+                start: in_front(0, self.start),
+                step: in_front(1, self.step),
+                len: in_front(size, self.len),
+            })
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

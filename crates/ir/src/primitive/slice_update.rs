@@ -3,9 +3,10 @@ use oneir_tensor::{HostTensor, Layout};
 use super::case::t;
 use super::fields::SliceUpdate;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::{Over, in_front};
 use super::{Case, Primitive, one};
 use crate::invalid::{exactly, same_dtype, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for SliceUpdate<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -32,12 +33,35 @@ impl Rules for SliceUpdate<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear(Over::All, |at, cotangent| {
+            let part = |x: &Value| {
+                let slice = Primitive::Slice {
+                    start: self.start.clone(),
+                    step: self.step.clone(),
+                    len: self.len.clone(),
+                };
+                Value::record(slice, &[x], Place::Internal)
+            };
+            let update = Primitive::SliceUpdate {
+                start: self.start.clone(),
+                step: self.step.clone(),
+                len: self.len.clone(),
+            };
+            let zeros = at.inputs[1].filled_like(0.0)?;
+            let base = Value::record(update, &[cotangent, &zeros], Place::Internal)?;
+            Ok(vec![Some(base), Some(part(cotangent)?)])
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::with(|_, size| {
+            Ok(Primitive::SliceUpdate {
+                start: in_front(0, self.start),
+                step: in_front(1, self.step),
+                len: in_front(size, self.len),
+            })
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

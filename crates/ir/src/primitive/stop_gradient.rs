@@ -25,12 +25,12 @@ impl Rules for StopGradient<'_> {
         Some(input.clone())
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::Zero)
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

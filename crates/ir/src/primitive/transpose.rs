@@ -3,6 +3,7 @@ use oneir_tensor::{HostTensor, Layout};
 use super::case::t;
 use super::fields::Transpose;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::further;
 use super::{Case, Primitive, evaluate_view, one};
 use crate::invalid::exactly;
 use crate::{Invalid, Spec, Specs};
@@ -25,12 +26,19 @@ impl Rules for Transpose<'_> {
         input.transpose(self.axes).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        Some(Derivative::linear_unary(|_, cotangent| {
+            let mut back = vec![0; self.axes.len()];
+            for (i, &axis) in self.axes.iter().enumerate() {
+                back[axis] = i;
+            }
+            cotangent.transpose(&back)
+        }))
     }
 
-    fn batching(&self) -> Option<Batching> {
-        None
+    fn batching(&self) -> Option<Batching<'_>> {
+        let axes = || std::iter::once(0).chain(further(self.axes)).collect();
+        Some(Batching::with(move |_, _| Ok(Primitive::Transpose(axes()))))
     }
 
     fn cases() -> Vec<Case> {

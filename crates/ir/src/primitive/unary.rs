@@ -1,12 +1,52 @@
-use oneir_tensor::{DType, HostTensor};
+use oneir_tensor::{Complex32, DType, HostTensor};
 
 use super::case::{for_dtypes, of, t};
 use super::fields::Unary;
+use super::partials::of_unary;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, StepOp};
+use super::transforms::{Applied, Partial, Slots, scaled};
 use super::{Case, Primitive, one};
 use crate::invalid::exactly;
 use crate::scalar::UnaryOp;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Spec, Specs, Value};
+
+impl Unary<'_> {
+    /// What becomes of a change: of a tangent, or in `reverse` of a cotangent.
+    fn change(&self, at: &Applied<'_>, given: &[Option<Value>], reverse: bool) -> Result<Slots, Invalid> {
+        let (Some(change), x, y) = (&given[0], &at.inputs[0], &at.outputs[0]) else { return Ok(vec![None]) };
+        if !x.spec().dtype.is_inexact() || !y.spec().dtype.is_inexact() {
+            return Ok(vec![None]);
+        }
+        let complex = x.spec().dtype.is_complex();
+        let wide = |v: &Value| v.as_type(DType::Complex64);
+        let found = match (self.op, complex, reverse) {
+            // Linear in the two parts of a complex number, not in the number.
+            (UnaryOp::Conjugate, true, _) => change.unary(UnaryOp::Conjugate)?,
+            (UnaryOp::Real | UnaryOp::Imag, true, false) => change.unary(*self.op)?,
+            (UnaryOp::Real, true, true) => wide(change)?,
+            (UnaryOp::Imag, true, true) => {
+                let i = Value::constant(HostTensor::scalar(Complex32::new(0.0, 1.0)));
+                wide(change)?.multiply(&i.broadcast(&x.spec().shape)?)?
+            }
+            (UnaryOp::Abs, true, false) => along(&x.unary(UnaryOp::Sign)?, change)?,
+            (UnaryOp::Abs, true, true) => wide(change)?.multiply(&x.unary(UnaryOp::Sign)?)?,
+            (UnaryOp::Sign, true, _) => {
+                let rest = change.subtract(&y.multiply(&wide(&along(y, change)?)?)?)?;
+                rest.divide(&wide(&x.unary(UnaryOp::Abs)?)?)?
+            }
+            _ => {
+                let partial = of_unary(*self.op, x, y)?.unwrap_or(Partial::Zero);
+                return Ok(vec![scaled(change, partial, reverse)?]);
+            }
+        };
+        Ok(vec![Some(found)])
+    }
+}
+
+/// The part of complex numbers along directions of size 1, which is real.
+fn along(direction: &Value, x: &Value) -> Result<Value, Invalid> {
+    direction.unary(UnaryOp::Conjugate)?.multiply(x)?.unary(UnaryOp::Real)
+}
 
 impl Rules for Unary<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -30,11 +70,17 @@ impl Rules for Unary<'_> {
         Some(StepOp::Unary(*self.op))
     }
 
-    fn derivative(&self) -> Option<Derivative> {
-        None
+    fn derivative(&self) -> Option<Derivative<'_>> {
+        if matches!(self.op, UnaryOp::LogGamma) {
+            return None;
+        }
+        Some(Derivative::Custom {
+            jvp: Box::new(|at, tangents| self.change(at, tangents, false)),
+            vjp: Box::new(|at, cotangents| self.change(at, cotangents, true)),
+        })
     }
 
-    fn batching(&self) -> Option<Batching> {
+    fn batching(&self) -> Option<Batching<'_>> {
         Some(Batching::Same)
     }
 

@@ -141,6 +141,10 @@ fn derivative_fault(case: &Case, random: &mut Random) -> Result<Option<String>, 
                 return Ok(Some(format!("jvp of result {k}, part {i}: {t}, differences give {d}")));
             }
         }
+        // Of what only a run knows the size, a cotangent cannot be given here.
+        if matches!(case.primitive, Primitive::Narrow { .. }) {
+            return Ok(None);
+        }
         let weights = noise(random, tangent.len());
         if inexact {
             along += dot(&weights, &tangent);
@@ -292,58 +296,32 @@ const NO_DERIVATIVE: &[&str] = &[
     "compiled",
     "convolution",
     "custom",
-    "dynamic_slice",
-    "dynamic_slice_update",
     "fast",
     "fft",
-    "gather",
-    "gather_axis",
     "linalg",
-    "narrow",
-    "pad",
-    "scan",
-    "scatter",
-    "scatter_axis",
-    "sort",
     "transposed_convolution",
     "unary",
     "view",
-    "window_reduce",
 ];
 
 /// Primitives whose batching is to come, or undefined.
 const NO_BATCHING: &[&str] = &[
     "add_mm",
-    "arg_reduce",
-    "arg_sort",
     "collective",
     "compiled",
     "convolution",
     "custom",
     "dequantize",
-    "dynamic_slice",
-    "dynamic_slice_update",
     "fast",
     "fft",
-    "gather",
-    "gather_axis",
     "if_else",
     "linalg",
     "narrow",
-    "pad",
     "quantize",
     "quantized_matmul",
-    "random_bits",
-    "scan",
     "scan_over",
-    "scatter",
-    "scatter_axis",
-    "sort",
-    "sorted_offsets",
     "transposed_convolution",
-    "view",
     "while_loop",
-    "window_reduce",
 ];
 
 #[test]

@@ -13,7 +13,7 @@
 //! use oneir_array::{DType, random};
 //! let key = random::key(7);
 //! let x = random::uniform(0, 1, &[100], DType::F32, Some(&key));
-//! assert_eq!(x.to_vec::<f32>()?, random::uniform(0, 1, &[100], DType::F32, Some(&key)).to_vec()?);
+//! assert_eq!(x.to_vec::<f32>()?, random::uniform(0, 1, &[100], DType::F32, Some(&key)).to_vec::<f32>()?);
 //! random::seed(3);
 //! let a = random::normal(&[2, 2], DType::F32, 0, 1, None).to_vec::<f32>()?;
 //! random::seed(3);
@@ -23,7 +23,7 @@
 
 use oneir_ir::{Invalid, Primitive};
 use oneir_runtime::Runtime;
-use oneir_tensor::{DType, broadcast_shapes};
+use oneir_tensor::{DType, HostTensor, broadcast_shapes};
 
 use crate::axes::axis_of;
 use crate::operand::Side;
@@ -58,7 +58,7 @@ pub fn split(key: &Array, num: usize) -> Array {
 /// # use oneir_cpu as _;
 /// use oneir_array::random;
 /// let words = random::bits(&[2], 4, Some(&random::key(0)));
-/// assert_eq!(words.to_vec::<u32>()?, [1797259609, 2579123966]);
+/// assert_eq!(words.to_vec::<u32>()?, [1797259609u32, 2579123966]);
 /// # Ok::<(), oneir_array::ArrayError>(())
 /// ```
 #[track_caller]
@@ -71,13 +71,25 @@ pub fn bits(shape: &[usize], width: u8, key: Option<&Array>) -> Array {
 fn drawn(op: &'static str, shape: &[usize], width: u8, given: Option<&Array>) -> Array {
     let key = match given {
         Some(key) => key.clone(),
-        None => Array::from_slice(&Runtime::global().next_key(), &[2]),
+        None => Array::from_slice(&Runtime::global().next_key(halves), &[2]),
     };
     if key.check().is_ok() && (key.shape() != [2] || key.dtype() != DType::U32) {
         let found = key.value().map(|value| value.spec().to_string()).unwrap_or_default();
         return Array::failed(op, Reason::Parameters(format!("the key must be u32[2], found {found}")));
     }
     Array::primitive(op, Primitive::RandomBits { shape: shape.to_vec(), width }, [&key])
+}
+
+/// The two keys that a key splits into.
+fn halves(key: [u32; 2]) -> [[u32; 2]; 2] {
+    let split = Primitive::RandomBits { shape: vec![2, 2], width: 4 };
+    let drawn = HostTensor::from_slice(&[2], &key)
+        .ok()
+        .and_then(|key| split.evaluate(&[key]).ok()?.first()?.to_vec::<u32>().ok());
+    match drawn.as_deref() {
+        Some(&[a, b, c, d]) => [[a, b], [c, d]],
+        _ => unreachable!("a key has random bits"),
+    }
 }
 
 /// Refuses a dtype that random floats are not drawn in.

@@ -2,9 +2,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use oneir_ir::Primitive;
-use oneir_tensor::HostTensor;
-
 use crate::{Backend, Device, DeviceOptions, RuntimeError};
 
 /// A back end as an entry makes it, or why it cannot be had here.
@@ -51,19 +48,13 @@ impl Runtime {
         *self.random.lock().unwrap_or_else(PoisonError::into_inner) = key_of(seed);
     }
 
-    /// The next key of the sequence: of the two that the current one splits
-    /// into, the second is given and the first becomes the current one.
-    pub fn next_key(&self) -> [u32; 2] {
+    /// The next key of the sequence: `split` makes two keys of the current one,
+    /// of which the first becomes the current one and the second is given.
+    pub fn next_key(&self, split: impl FnOnce([u32; 2]) -> [[u32; 2]; 2]) -> [u32; 2] {
         let mut current = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-        let drawn = HostTensor::from_slice(&[2], &*current).ok().and_then(|key| {
-            let split = Primitive::RandomBits { shape: vec![2, 2], width: 4 };
-            split.evaluate(&[key]).ok()?.first()?.to_vec::<u32>().ok()
-        });
-        if let Some(&[a, b, c, d]) = drawn.as_deref() {
-            *current = [a, b];
-            return [c, d];
-        }
-        *current
+        let [next, given] = split(*current);
+        *current = next;
+        given
     }
 
     /// The names of all devices that could be made or were added.

@@ -200,7 +200,8 @@ fn substituted(t: &Matrix<Complex64>, basis: &Matrix<Complex64>, k: usize, size:
         let sum = (i + 1..=k).fold(Complex64::default(), |sum, j| sum + t.at(i, j) * x[j]);
         let mut apart = t.at(i, i) - value;
         // A repeated value: apart by as much as rounding.
-        let least = (f64::EPSILON * size).max(f64::MIN_POSITIVE);
+        // Its square, which division takes, is a number too.
+        let least = (f64::EPSILON * size).max(1e-140);
         if apart.norm() < least {
             apart = Complex64::from(least);
         }
@@ -225,7 +226,7 @@ mod tests {
         let size = length(&a.data).max(f64::MIN_POSITIVE);
         for (i, value) in found.values.iter().enumerate() {
             let v = found.vectors.row(i);
-            assert!((length(v) - 1.0).abs() < 1e-12);
+            assert!((length(v) - 1.0).abs() < 1e-12, "{n}: {} {value} {v:?}", length(v));
             for row in 0..n {
                 let product = (0..n).fold(Complex64::default(), |sum, j| sum + a.at(row, j) * v[j]);
                 assert!((product - value * v[row]).norm() < 1e-12 * size * n as f64, "{n}: value {i}");

@@ -14,6 +14,8 @@ use oneir_tensor::{DType, HostTensor, Layout};
 mod contractions;
 #[path = "parity/convolutions.rs"]
 mod convolutions;
+#[path = "parity/fourier.rs"]
+mod fourier;
 #[path = "parity/gathers.rs"]
 mod gathers;
 #[path = "parity/regions.rs"]

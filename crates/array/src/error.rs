@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use oneir_ir::Invalid;
 use oneir_ir::graph::GraphError;
+use oneir_ir::transform::TransformError;
 use oneir_runtime::RuntimeError;
 use oneir_tensor::TensorError;
 
@@ -60,6 +61,9 @@ pub enum Reason {
     /// A value that a size depends on cannot be computed.
     #[error("a size depends on a value that cannot be computed: {0}")]
     Evaluation(String),
+    /// A transform has no rule, or values do not fit it.
+    #[error(transparent)]
+    Transform(#[from] TransformError),
     /// Parameters that only make sense together do not.
     #[error("{0}")]
     Parameters(String),

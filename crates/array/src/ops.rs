@@ -11,11 +11,12 @@
 //! ```
 
 use crate::{
-    Array, ArrayError, Axes, Counting, DType, Indexing, Limit, Operand, PadMode, Padding, QuantileMethod,
-    SearchSide, Sections, Unique,
+    Array, ArrayError, Axes, Contracted, ConvGeneral, Counting, DType, Indexing, Limit, Operand, Overlap,
+    PadMode, Padding, Picks, QuantileMethod, Quantization, SearchSide, Sections, Spatial, Unique,
 };
 
 pub use crate::arithmetic::functions::*;
+pub use crate::einsum::einsum_path;
 pub use crate::joining::broadcast_shapes;
 
 /// Functions that call the method of their name.
@@ -282,4 +283,46 @@ mirrors! {
 fallible! {
     split(sections: impl Into<Sections>, axis: isize) -> Vec<Array>;
     unstack(axis: isize) -> Vec<Array>;
+}
+
+// Products: `products.rs`, `gathered.rs`, `hadamard.rs`, `einsum.rs`.
+mirrors! {
+    addmm(a: &Array, b: &Array, alpha: f64, beta: f64);
+    inner(other: &Array);
+    outer(other: &Array);
+    tensordot(other: &Array, axes: impl Into<Contracted>);
+    kron(other: &Array);
+    vecdot(other: &Array, axis: isize);
+    convolve(other: &Array, mode: Overlap);
+    gather_mm(other: &Array, lhs_indices: Option<&Array>, rhs_indices: Option<&Array>);
+    segmented_mm(other: &Array, segments: &Array);
+    block_masked_mm(other: &Array, block: usize, out: Option<&Array>, lhs: Option<&Array>, rhs: Option<&Array>);
+    hadamard_transform(scale: Option<f64>);
+    to_fp8();
+    from_fp8(dtype: DType);
+}
+
+makers! {
+    einsum(subscripts: &str, operands: &[&Array]);
+}
+
+// Convolutions of channels-last arrays: `convolution.rs`.
+mirrors! {
+    conv1d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, groups: usize);
+    conv2d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, groups: usize);
+    conv3d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, groups: usize);
+    conv_transpose1d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, output_padding: impl Spatial, groups: usize);
+    conv_transpose2d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, output_padding: impl Spatial, groups: usize);
+    conv_transpose3d(weight: &Array, stride: impl Spatial, padding: impl Spatial, dilation: impl Spatial, output_padding: impl Spatial, groups: usize);
+    conv_general(weight: &Array, geometry: &ConvGeneral);
+}
+
+// Quantized matrices: `quantized.rs`.
+mirrors! {
+    quantize(form: &Quantization) -> (Array, Array, Option<Array>);
+    dequantize(scales: &Array, biases: Option<&Array>, form: &Quantization, dtype: Option<DType>);
+    quantized_matmul(w: &Array, scales: &Array, biases: Option<&Array>, transpose: bool, form: &Quantization);
+    gather_qmm(w: &Array, scales: &Array, biases: Option<&Array>, picks: Picks<'_>, transpose: bool, form: &Quantization);
+    qqmm(w: &Array, scales: Option<&Array>, form: &Quantization);
+    gather_qqmm(w: &Array, scales: Option<&Array>, picks: Picks<'_>, form: &Quantization);
 }

@@ -222,11 +222,11 @@ fn model_advice(error: &OnnxError) -> Option<&'static str> {
 fn file_advice(error: &IoError) -> Option<&'static str> {
     Some(match error {
         IoError::UnknownFormat { .. } => {
-            "tensor files end in .npy, .npz or .safetensors; for --input, a picture, a sound, text and bytes \
+            "tensor files end in .npy, .npz, .safetensors or .gguf; for --input, a picture, a sound, text and bytes \
              do too: `oneir help inputs`"
         }
         IoError::NotOneTensor { .. } => "save to .npz or .safetensors, which hold any number of tensors",
-        IoError::UnwritableDType { .. } => "another of npy, npz and safetensors may hold it",
+        IoError::UnwritableDType { .. } => "another of npy, npz, safetensors and gguf may hold it",
         _ => return None,
     })
 }

@@ -22,7 +22,7 @@ pub enum IoError {
         source: io::Error,
     },
     /// Neither the name nor the first bytes say what the file is.
-    #[error("{path}: expected an npy, npz or safetensors file, found {found}")]
+    #[error("{path}: expected an npy, npz, safetensors or GGUF file, found {found}")]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -122,6 +122,34 @@ pub enum IoError {
         path: PathBuf,
         /// Tensors given.
         found: usize,
+    },
+    /// The format cannot hold so many dimensions.
+    #[error("{path}: tensor `{name}`: expected at most {limit} dimensions, found {found}")]
+    TooManyDimensions {
+        /// The file.
+        path: PathBuf,
+        /// The tensor's name.
+        name: String,
+        /// Its dimensions.
+        found: usize,
+        /// The most that the format has.
+        limit: usize,
+    },
+    /// The metadata of a GGUF file lack a key.
+    #[error("metadata: expected a value of `{key}`, found none")]
+    MissingKey {
+        /// The key.
+        key: String,
+    },
+    /// The metadata of a GGUF file have something else for a key.
+    #[error("metadata: expected {expected} for `{key}`, found {found}")]
+    WrongValue {
+        /// The key.
+        key: String,
+        /// What was asked for.
+        expected: &'static str,
+        /// What is there.
+        found: String,
     },
     /// The bytes do not make a tensor.
     #[error("{path}: {part}: {source}")]

@@ -7,7 +7,7 @@ use oneir_tensor::HostTensor;
 
 use crate::error::Place;
 use crate::fill::{read_error, read_some};
-use crate::{IoError, Stored, npy, npz, open, safetensors};
+use crate::{IoError, Stored, gguf, npy, npz, open, safetensors};
 
 /// A kind of tensor file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,11 +18,13 @@ pub enum Format {
     Npz,
     /// A header of names and places, then the tensors.
     Safetensors,
+    /// Metadata, names and places, then tensors, some of them in block formats.
+    Gguf,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 3] = [Format::Npy, Format::Npz, Format::Safetensors];
+    pub const ALL: [Format; 4] = [Format::Npy, Format::Npz, Format::Safetensors, Format::Gguf];
 
     /// The name, which is also the file name's extension.
     pub const fn name(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Format {
             Format::Npy => "npy",
             Format::Npz => "npz",
             Format::Safetensors => "safetensors",
+            Format::Gguf => "gguf",
         }
     }
 
@@ -57,6 +60,8 @@ impl Format {
             Some(Format::Npy)
         } else if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
             Some(Format::Npz)
+        } else if bytes.starts_with(gguf::MAGIC) {
+            Some(Format::Gguf)
         } else if safetensors::starts_like(bytes) {
             Some(Format::Safetensors)
         } else {
@@ -74,9 +79,10 @@ impl fmt::Display for Format {
 /// Reads every tensor of a file, in the file's order.
 ///
 /// The extension picks the format, and the first bytes do where the extension
-/// is none of the three. An npy file gives one tensor named by the file's
+/// is none of the four. An npy file gives one tensor named by the file's
 /// stem. Tensors of a safetensors file view the mapped file (see
-/// [`safetensors::read`] for what that asks of callers).
+/// [`safetensors::read`] for what that asks of callers), and so do those of a GGUF file
+/// (with its shards) that are in no block format; the others are decoded to f32.
 ///
 /// # Errors
 /// When the file cannot be read, is of no known format or of another than its
@@ -100,6 +106,7 @@ pub fn open_tensors(path: impl AsRef<Path>) -> Result<Vec<(String, HostTensor)>,
         Format::Npy => Ok(vec![(stem(path), npy::read(path)?)]),
         Format::Npz => npz::read(path),
         Format::Safetensors => Ok(safetensors::read(path)?.tensors),
+        Format::Gguf => decoded(path),
     }
 }
 
@@ -113,11 +120,24 @@ pub fn open_stored(path: impl AsRef<Path>) -> Result<Vec<(String, Stored)>, IoEr
     match format_of(path)? {
         Format::Npy => Ok(vec![(stem(path), npy::read_stored(path)?)]),
         Format::Npz => npz::read_stored(path),
-        Format::Safetensors => {
-            let tensors = safetensors::read(path)?.tensors.into_iter();
-            Ok(tensors.map(|(name, tensor)| (name, Stored::Tensor(tensor))).collect())
-        }
+        Format::Safetensors => Ok(stored(safetensors::read(path)?.tensors)),
+        Format::Gguf => Ok(stored(decoded(path)?)),
     }
+}
+
+fn stored(tensors: Vec<(String, HostTensor)>) -> Vec<(String, Stored)> {
+    tensors.into_iter().map(|(name, tensor)| (name, Stored::Tensor(tensor))).collect()
+}
+
+/// The tensors of a GGUF file.
+fn decoded(path: &Path) -> Result<Vec<(String, HostTensor)>, IoError> {
+    let tensors = gguf::read_sharded(path)?.tensors.into_iter();
+    tensors
+        .map(|tensor| {
+            let host = tensor.to_host().map_err(Place::member(path, &tensor.name).tensor("data"))?;
+            Ok((tensor.name, host))
+        })
+        .collect()
 }
 
 /// The name of a file without its extension.
@@ -147,7 +167,7 @@ fn format_of(path: &Path) -> Result<Format, IoError> {
 /// Writes tensors to a file of the format that its extension names.
 ///
 /// An npy file takes exactly one tensor and drops its name; npz members are
-/// stored without compression; a safetensors file gets no metadata.
+/// stored without compression; safetensors and GGUF files get no metadata.
 ///
 /// # Errors
 /// When the extension names no format, the format cannot hold a tensor's type
@@ -168,6 +188,11 @@ pub fn save_tensors(path: impl AsRef<Path>, tensors: &[(String, HostTensor)]) ->
         },
         Some(Format::Npz) => npz::write(path, tensors, npz::Compression::Stored),
         Some(Format::Safetensors) => safetensors::write(path, tensors, &BTreeMap::new()),
+        Some(Format::Gguf) => {
+            let tensors: Vec<gguf::TensorInfo> =
+                tensors.iter().map(|(name, tensor)| gguf::TensorInfo::plain(name, tensor)).collect();
+            gguf::write(path, &tensors, &gguf::Metadata::new())
+        }
         None => {
             let found = match path.extension() {
                 Some(extension) => format!("the extension `{}`", extension.display()),

@@ -1,4 +1,4 @@
-//! Tensor files ([`npy`], [`npz`] and [`safetensors`]), and files that become
+//! Tensor files ([`npy`], [`npz`], [`safetensors`] and [`gguf`]), and files that become
 //! tensors: `picture` (with the feature `pictures`) and [`sound`]. [`dlpack`] is for
 //! tensors of other libraries in the same process.
 //!
@@ -29,6 +29,7 @@ pub mod dlpack;
 mod error;
 mod fill;
 mod format;
+pub mod gguf;
 mod map;
 pub mod npy;
 pub mod npz;

@@ -177,13 +177,16 @@ fn what_a_format_cannot_hold_is_refused_before_the_file_is_touched() {
     let reserved = vec![("__metadata__".to_owned(), one.clone())];
     let long = vec![("n".repeat(1 << 16), one)];
     let odd = named(vec![pattern(DType::F4E2M1, &[3])]);
-    let cases: [(Format, Vec<(String, HostTensor)>); 9] = [
+    let cases: [(Format, Vec<(String, HostTensor)>); 12] = [
         (Format::Npy, twice.clone()),
         (Format::Npy, vec![]),
         (Format::Npy, named(vec![pattern(DType::F8E5M2, &[2])])),
         (Format::Npz, twice.clone()),
         (Format::Npz, named(vec![pattern(DType::U4, &[2])])),
         (Format::Npz, long),
+        (Format::Gguf, twice.clone()),
+        (Format::Gguf, named(vec![pattern(DType::Bool, &[2])])),
+        (Format::Gguf, named(vec![pattern(DType::F32, &[1, 1, 1, 1, 2])])),
         (Format::Safetensors, twice),
         (Format::Safetensors, reserved),
         (Format::Safetensors, odd),
@@ -200,7 +203,7 @@ fn what_a_format_cannot_hold_is_refused_before_the_file_is_touched() {
         let refused = save_tensors(&path, &named(vec![pattern(dtype, &[8])]));
         assert!(matches!(refused, Err(IoError::UnwritableDType { format: Format::Safetensors, .. })));
     }
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
 }
 
 #[test]
@@ -218,7 +221,7 @@ fn a_mapped_file_can_be_replaced_while_its_tensors_live() {
 #[test]
 fn empty_archives() {
     let folder = folder("empty");
-    for format in [Format::Npz, Format::Safetensors] {
+    for format in [Format::Npz, Format::Safetensors, Format::Gguf] {
         let path = folder.join(format!("x.{format}"));
         save_tensors(&path, &[]).unwrap();
         assert_eq!(open_tensors(&path).unwrap(), []);

@@ -22,6 +22,7 @@ mod attr;
 mod build;
 mod complex;
 pub mod fast;
+mod gamma;
 pub mod graph;
 mod invalid;
 mod lift;

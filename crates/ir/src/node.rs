@@ -62,22 +62,44 @@ pub struct Node {
 
 /// While it lasts, values that depend on what it marks keep what they were made
 /// from, also once they are computed: transforms walk it.
-#[derive(Debug, Clone, Default)]
-pub struct Trace(Arc<AtomicBool>);
+#[derive(Debug, Clone)]
+pub struct Trace {
+    lasts: Arc<AtomicBool>,
+    /// Another that the same values belong to.
+    beside: Option<Arc<Trace>>,
+}
 
 impl Trace {
     /// Begins to keep.
+    #[allow(clippy::new_without_default, reason = "beginning is no default")]
     pub fn new() -> Trace {
-        Trace(Arc::new(AtomicBool::new(true)))
+        Trace { lasts: Arc::new(AtomicBool::new(true)), beside: None }
     }
 
-    /// Stops keeping: values computed from now on let go of their inputs.
+    /// Stops keeping: values computed from now on let go of their inputs, unless
+    /// another trace keeps them.
     pub fn end(&self) {
-        self.0.store(false, Ordering::Release);
+        self.lasts.store(false, Ordering::Release);
     }
 
     fn lasts(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.lasts.load(Ordering::Acquire) || self.beside.as_ref().is_some_and(|other| other.lasts())
+    }
+
+    fn has(&self, other: &Trace) -> bool {
+        Arc::ptr_eq(&self.lasts, &other.lasts) || self.beside.as_ref().is_some_and(|beside| beside.has(other))
+    }
+
+    /// Both together.
+    fn and(self, other: &Trace) -> Trace {
+        let all = match &other.beside {
+            Some(beside) => self.and(beside),
+            None => self,
+        };
+        if all.has(other) || !other.lasts.load(Ordering::Acquire) {
+            return all;
+        }
+        Trace { lasts: other.lasts.clone(), beside: Some(Arc::new(all)) }
     }
 }
 
@@ -221,8 +243,9 @@ impl Value {
         inputs: &[&Value],
         place: Place,
     ) -> Result<SmallVec<[Value; 1]>, Invalid> {
-        let trace = inputs.iter().find_map(|v| v.node.trace.as_ref().filter(|t| t.lasts()));
-        Value::record_in(trace.cloned(), primitive, inputs, place)
+        let mut all = inputs.iter().filter_map(|v| v.node.trace.as_ref()).filter(|t| t.lasts());
+        let trace = all.next().map(|first| all.fold(first.clone(), Trace::and));
+        Value::record_in(trace, primitive, inputs, place)
     }
 
     fn record_in(
@@ -259,7 +282,11 @@ impl Value {
     /// Never, for values that could be recorded.
     pub fn traced(&self, trace: &Trace) -> Result<Value, Invalid> {
         let same = Primitive::Reshape(self.spec().shape.to_vec());
-        let mut marked = Value::record_in(Some(trace.clone()), same, &[self], Place::Internal)?;
+        let trace = match self.node.trace.as_ref().filter(|t| t.lasts()) {
+            Some(other) => trace.clone().and(other),
+            None => trace.clone(),
+        };
+        let mut marked = Value::record_in(Some(trace), same, &[self], Place::Internal)?;
         Ok(marked.swap_remove(0))
     }
 

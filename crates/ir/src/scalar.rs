@@ -4,7 +4,7 @@
 use num_complex::Complex64;
 use oneir_tensor::{Class, DType, Values};
 
-use crate::{Invalid, attr::name_attr, complex};
+use crate::{Invalid, attr::name_attr, complex, gamma};
 
 /// What element type a scalar function gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +132,10 @@ unary_ops! {
     "erfinv" ErfInv { float: erf_inv }
     /// The logarithm of |Γ(x)|.
     "lgamma" LogGamma { float: libm::lgamma }
+    /// The derivative of the logarithm of |Γ(x)|.
+    "digamma" Digamma { float: gamma::digamma }
+    /// The derivative of `digamma`.
+    "trigamma" Trigamma { float: gamma::trigamma }
     /// Largest integer not above x.
     "floor" Floor { float: f64::floor, signed: |x| x, unsigned: |x| x, bool: |x| x }
     /// Smallest integer not below x.

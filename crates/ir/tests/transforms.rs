@@ -74,6 +74,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
+/// How fast a number changes; one that stays infinite does not.
+fn slope(high: &f64, low: &f64, by: f64) -> f64 {
+    if high == low { 0.0 } else { (high - low) / by }
+}
+
 /// What is wrong with a primitive's derivative, if anything.
 fn derivative_fault(case: &Case, random: &mut Random) -> Result<Option<String>, TransformError> {
     let floats: Vec<bool> = case.inputs.iter().map(|x| x.dtype().is_inexact()).collect();
@@ -102,7 +107,12 @@ fn derivative_fault(case: &Case, random: &mut Random) -> Result<Option<String>, 
     }
     let single = dtypes().any(|d| d.is_inexact() && d != DType::F64);
     let step = if single { 1e-2 } else { 1e-6 };
-    let directions: Vec<Vec<f64>> = inputs.iter().map(|x| noise(random, parts(x).len())).collect();
+    // What is infinite stays where it is.
+    let held = |(n, x): (f64, f64)| if x.is_finite() { n } else { 0.0 };
+    let directions: Vec<Vec<f64>> = inputs
+        .iter()
+        .map(|x| noise(random, parts(x).len()).into_iter().zip(parts(x)).map(held).collect())
+        .collect();
     let slot = |k: usize| floats[k].then(|| Value::constant(of_parts(&inputs[k], &directions[k])));
     let tangents: Slots = (0..inputs.len()).map(slot).collect();
     let found = jvp(&outputs, &marked, &tangents)?;
@@ -124,8 +134,8 @@ fn derivative_fault(case: &Case, random: &mut Random) -> Result<Option<String>, 
     for (k, output) in outputs.iter().enumerate() {
         let inexact = output.spec().dtype.is_inexact();
         let differences: Vec<f64> =
-            high[k].iter().zip(&low[k]).map(|(h, l)| (h - l) / (2.0 * step)).collect();
-        let nearer = higher[k].iter().zip(&lower[k]).map(|(h, l)| (h - l) / step);
+            high[k].iter().zip(&low[k]).map(|(h, l)| slope(h, l, 2.0 * step)).collect();
+        let nearer = higher[k].iter().zip(&lower[k]).map(|(h, l)| slope(h, l, step));
         // Where the step matters there is a kink or a cut.
         let smooth = |(d, n): (&f64, f64)| d.is_finite() && (d - n).abs() < 0.05 * (1.0 + d.abs());
         if inexact && !differences.iter().zip(nearer).all(smooth) {
@@ -140,6 +150,10 @@ fn derivative_fault(case: &Case, random: &mut Random) -> Result<Option<String>, 
             if (t - d).abs() > close * (1.0 + d.abs()) {
                 return Ok(Some(format!("jvp of result {k}, part {i}: {t}, differences give {d}")));
             }
+        }
+        // Of what only a run knows the size, a cotangent cannot be given here.
+        if matches!(case.primitive, Primitive::Narrow { .. }) {
+            return Ok(None);
         }
         let weights = noise(random, tangent.len());
         if inexact {
@@ -289,50 +303,33 @@ impl Found {
 const NO_DERIVATIVE: &[&str] = &[
     "collective",
     "convolution",
-    "dynamic_slice",
-    "dynamic_slice_update",
-    "gather",
-    "gather_axis",
-    "if_else",
+    "custom",
+    "fast",
+    "fft",
     "linalg",
-    "narrow",
-    "pad",
-    "quantize",
-    "scan",
-    "scan_over",
-    "scatter",
-    "scatter_axis",
-    "sort",
     "transposed_convolution",
     "unary",
     "view",
-    "window_reduce",
 ];
 
 /// Primitives whose batching is to come, or undefined.
 const NO_BATCHING: &[&str] = &[
-    "arg_reduce",
-    "arg_sort",
+    "add_mm",
+    "collective",
+    "compiled",
     "convolution",
-    "dynamic_slice",
-    "dynamic_slice_update",
-    "gather",
-    "gather_axis",
+    "custom",
+    "dequantize",
+    "fast",
+    "fft",
     "if_else",
     "linalg",
     "narrow",
-    "pad",
-    "random_bits",
-    "scan",
+    "quantize",
+    "quantized_matmul",
     "scan_over",
-    "scatter",
-    "scatter_axis",
-    "sort",
-    "sorted_offsets",
     "transposed_convolution",
-    "view",
     "while_loop",
-    "window_reduce",
 ];
 
 #[test]

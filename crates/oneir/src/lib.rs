@@ -60,7 +60,7 @@
 //! |---|---|
 //! | [`array`](mod@array) | lazy arrays and traced functions |
 //! | [`onnx`] | ONNX files as models |
-//! | [`io`] | npy, npz and safetensors files, pictures, sounds |
+//! | [`io`] | npy, npz, safetensors and GGUF files, pictures, sounds |
 //! | [`tensor`] | element types, shapes, tensors in host memory |
 //! | [`ir`] | primitives, recorded values, the tensor graph and its text form |
 //! | [`passes`] | the passes over tensor graphs |

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::{Backend, Device, DeviceOptions, RuntimeError};
 
@@ -18,9 +19,16 @@ pub struct BackendEntry {
 
 inventory::collect!(BackendEntry);
 
-/// The devices of the process, made when first asked for. The one global.
+/// The devices of the process, made when first asked for, and the key that
+/// random arrays take when they are given none. The one global.
 pub struct Runtime {
     devices: Mutex<BTreeMap<String, Device>>,
+    random: Mutex<[u32; 2]>,
+}
+
+/// The key that a seed stands for.
+fn key_of(seed: u64) -> [u32; 2] {
+    [(seed >> 32) as u32, seed as u32]
 }
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -28,7 +36,25 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 impl Runtime {
     /// The process's runtime.
     pub fn global() -> &'static Runtime {
-        RUNTIME.get_or_init(|| Runtime { devices: Mutex::default() })
+        RUNTIME.get_or_init(|| {
+            let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+            Runtime { devices: Mutex::default(), random: Mutex::new(key_of(clock)) }
+        })
+    }
+
+    /// Begins the sequence of random keys anew. Until this is called it begins
+    /// at a seed taken from the clock.
+    pub fn seed(&self, seed: u64) {
+        *self.random.lock().unwrap_or_else(PoisonError::into_inner) = key_of(seed);
+    }
+
+    /// The next key of the sequence: `split` makes two keys of the current one,
+    /// of which the first becomes the current one and the second is given.
+    pub fn next_key(&self, split: impl FnOnce([u32; 2]) -> [[u32; 2]; 2]) -> [u32; 2] {
+        let mut current = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        let [next, given] = split(*current);
+        *current = next;
+        given
     }
 
     /// The names of all devices that could be made or were added.

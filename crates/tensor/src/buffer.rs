@@ -26,9 +26,15 @@ impl Buffer {
 
     /// `len` zero bytes, or an error when memory for them cannot be had.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
+        Buffer::filled(len, |_| {})
+    }
+
+    /// `len` bytes that `fill` writes over zeros.
+    pub(crate) fn filled(len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Self, TensorError> {
         let mut bytes: AVec<u8, ConstAlign<ALIGNMENT>> = AVec::new(ALIGNMENT);
         bytes.try_reserve(len).map_err(|_| TensorError::OutOfMemory { bytes: len })?;
         bytes.resize(len, 0);
+        fill(&mut bytes);
         Ok(Buffer(Owner::Own(Arc::new(bytes))))
     }
 

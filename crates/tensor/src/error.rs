@@ -1,4 +1,4 @@
-use crate::DType;
+use crate::{BlockFormat, DType};
 
 /// Why a tensor cannot be made, viewed or read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
@@ -97,5 +97,31 @@ pub enum TensorError {
     PackedView {
         /// The element type.
         dtype: DType,
+    },
+    /// Numbers that do not fill blocks.
+    #[error("{format}: expected elements in whole blocks of {}, found {elements}", format.elements())]
+    NotWholeBlocks {
+        /// The block format.
+        format: BlockFormat,
+        /// Elements of a row, or in all.
+        elements: usize,
+    },
+    /// Too few or too many bytes for the elements of blocks.
+    #[error("{format}: {elements} elements take {expected} bytes, found {found}")]
+    BlockBytes {
+        /// The block format.
+        format: BlockFormat,
+        /// The elements.
+        elements: usize,
+        /// Bytes that they take.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// A block format that can only be read.
+    #[error("{format}: there is no encoder for this block format")]
+    NoEncoder {
+        /// The block format.
+        format: BlockFormat,
     },
 }

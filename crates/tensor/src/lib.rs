@@ -3,8 +3,8 @@
 //! Everything that Oneir computes is an n-dimensional tensor of one [`DType`].
 //! This crate holds what all other crates agree on: the element types and how
 //! their bits are read ([`Values`]), shapes with checked sizes ([`Shape`]),
-//! strided views over a buffer ([`Layout`]), and tensors in host memory
-//! ([`HostTensor`]).
+//! strided views over a buffer ([`Layout`]), tensors in host memory
+//! ([`HostTensor`]), and the block formats of checkpoints ([`blocks`]).
 //!
 //! ```
 //! use oneir_tensor::{DType, HostTensor};
@@ -15,19 +15,23 @@
 //! # Ok::<(), oneir_tensor::TensorError>(())
 //! ```
 
+pub mod blocks;
 mod buffer;
 mod dtype;
 mod error;
+mod halves;
 mod host;
 mod layout;
 mod minifloat;
 mod shape;
 mod values;
 
+pub use blocks::BlockFormat;
 pub use buffer::{ALIGNMENT, Buffer};
 pub use dtype::{Class, DType, DTypeKind, Element, FloatInfo, promote};
 pub use error::TensorError;
 pub use half::{bf16, f16};
+pub use halves::{bf16_of, f16_of};
 pub use host::HostTensor;
 pub use layout::{Layout, Offsets};
 pub use minifloat::{decode_e4m3, encode_e4m3_saturating};

@@ -1,6 +1,7 @@
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
+use crate::halves::{bf16_of, f16_of};
 use crate::{Class, DType, TensorError, minifloat};
 
 /// The elements of a tensor in the widest type of their class.
@@ -248,12 +249,8 @@ impl Values {
             (Values::Signed(v), DType::I32) => write!(v, i32),
             (Values::Signed(v), DType::I64) => write!(v, i64),
             (Values::Signed(v), _) => v.iter().map(|&x| x as u8).collect(),
-            (Values::Float(v), DType::F16) => {
-                v.iter().flat_map(|&x| f16::from_f64(x).to_le_bytes()).collect()
-            }
-            (Values::Float(v), DType::BF16) => {
-                v.iter().flat_map(|&x| bf16::from_f64(x).to_le_bytes()).collect()
-            }
+            (Values::Float(v), DType::F16) => v.iter().flat_map(|&x| f16_of(x).to_le_bytes()).collect(),
+            (Values::Float(v), DType::BF16) => v.iter().flat_map(|&x| bf16_of(x).to_le_bytes()).collect(),
             (Values::Float(v), DType::F32) => write!(v, f32),
             (Values::Float(v), DType::F64) => write!(v, f64),
             (Values::Float(v), _) => v.iter().map(|&x| minifloat::encode(dtype, x)).collect(),
@@ -272,8 +269,8 @@ impl Values {
 /// `x` rounded to the nearest value of a real floating-point type.
 fn round_to(dtype: DType, x: f64) -> f64 {
     match dtype {
-        DType::F16 => f16::from_f64(x).to_f64(),
-        DType::BF16 => bf16::from_f64(x).to_f64(),
+        DType::F16 => f16_of(x).to_f64(),
+        DType::BF16 => bf16_of(x).to_f64(),
         DType::F32 => f64::from(x as f32),
         DType::F64 => x,
         _ => minifloat::decode(dtype, minifloat::encode(dtype, x)),

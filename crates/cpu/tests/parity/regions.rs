@@ -31,8 +31,8 @@ fn jumps(op: StepOp) -> bool {
         Equal, FloorDivide, Fmod, Greater, GreaterEqual, Less, LessEqual, NotEqual, Power, Remainder,
     };
     use UnaryOp::{
-        ArcCos, ArcCosh, ArcSin, ArcTanh, Ceil, Floor, IsInf, IsNan, LogGamma, LogicalNot, Reciprocal, Round,
-        Rsqrt, Sign, Sqrt, Tan, Trunc,
+        ArcCos, ArcCosh, ArcSin, ArcTanh, Ceil, Digamma, Floor, IsInf, IsNan, LogGamma, LogicalNot,
+        Reciprocal, Round, Rsqrt, Sign, Sqrt, Tan, Trigamma, Trunc,
     };
     match op {
         StepOp::Binary(op) => {
@@ -66,6 +66,8 @@ fn jumps(op: StepOp) -> bool {
                     | LogicalNot
                     | Tan
                     | LogGamma
+                    | Digamma
+                    | Trigamma
                     | Reciprocal
                     | Rsqrt
                     | Sqrt

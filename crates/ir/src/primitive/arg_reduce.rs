@@ -58,7 +58,7 @@ impl Rules for ArgReduce<'_> {
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| Ok(Primitive::ArgReduce { op: *self.op, axis: self.axis + 1 })))
     }
 
     fn cases() -> Vec<Case> {

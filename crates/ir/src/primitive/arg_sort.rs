@@ -42,7 +42,7 @@ impl Rules for ArgSort<'_> {
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| Ok(Primitive::ArgSort { axis: self.axis + 1 })))
     }
 
     fn cases() -> Vec<Case> {

@@ -4,9 +4,11 @@ use super::case::{for_dtypes, of, t};
 use super::fields::DynamicSlice;
 use super::indices::{clamped, integers};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::scattering::gathered;
+use super::transforms::{Batched, Over, further, in_front};
 use super::{Case, Primitive, one};
 use crate::invalid::{axes_within, exactly, shape_is, slice_fits};
-use crate::{Invalid, Spec, Specs};
+use crate::{BinaryOp, Invalid, Place, Spec, Specs, Value};
 
 /// Refuses starts and a slice that do not fit `x`.
 pub(super) fn starts_and_slice_fit(
@@ -37,6 +39,18 @@ pub(super) fn slice_at(
     Ok(region.offsets().map(|at| at as usize).collect())
 }
 
+/// The starts of a batch, `[size, axes]`, as one index array per axis, in which
+/// none counts from the end.
+pub(super) fn each_start(starts: &Batched) -> Result<Vec<Batched>, Invalid> {
+    let starts = starts.value.binary(BinaryOp::Maximum, &starts.value.filled_like(0.0)?)?;
+    let size = starts.size(0);
+    let one = |axis| {
+        let value = starts.part(1, axis, 1)?.reshape(&[size])?;
+        Ok(Batched { value, axis: Some(0) })
+    };
+    (0..starts.size(1)).map(one).collect()
+}
+
 impl Rules for DynamicSlice<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [x, starts] = exactly(inputs)?;
@@ -56,11 +70,25 @@ impl Rules for DynamicSlice<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+            let update = Primitive::DynamicSliceUpdate { axes: self.axes.clone() };
+            let zeros = at.inputs[0].filled_like(0.0)?;
+            let back = Value::record(update, &[&zeros, cotangent, &at.inputs[1]], Place::Internal)?;
+            Ok(vec![Some(back), None])
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let (x, starts) = (&inputs[0], &inputs[1]);
+            if starts.axis.is_none() {
+                let slice =
+                    Primitive::DynamicSlice { axes: further(self.axes), len: in_front(size, self.len) };
+                let found = Value::record(slice, &[&x.whole(size)?, &starts.value], Place::Internal)?;
+                return Ok(vec![Batched { value: found, axis: Some(0) }]);
+            }
+            Ok(vec![gathered(self.axes, self.len, x, &each_start(starts)?, size)?])
+        })))
     }
 
     fn fixes_shape(&self) -> bool {
@@ -99,6 +127,8 @@ impl Rules for DynamicSlice<'_> {
                 vec![t(&[2, 1], &[11i32, 21])],
             ));
         }
+        let floats = of(DType::F64, &[3, 2, 4], &(0..24).map(f64::from).collect::<Vec<_>>());
+        cases.push(Case::parity(slice(&[0, 2], &[2, 2, 3]), vec![floats, t(&[2], &[1i32, -4])]));
         cases.extend([
             // Negative starts do not count from the end.
             Case::new(slice(&[0], &[1, 3]), vec![x(), t(&[1], &[-1i64])], vec![t(&[1, 3], &[0i32, 1, 2])]),

@@ -1,12 +1,14 @@
 use oneir_tensor::{DType, HostTensor};
 
 use super::case::{for_dtypes, of, t};
-use super::dynamic_slice::{slice_at, starts_and_slice_fit};
+use super::dynamic_slice::{each_start, slice_at, starts_and_slice_fit};
 use super::fields::DynamicSliceUpdate;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, Primitive, one};
+use super::scattering::scattered;
+use super::transforms::{Batched, Over, further};
+use super::{Case, Primitive, ScatterReduce, one};
 use crate::invalid::{exactly, same_dtype};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for DynamicSliceUpdate<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -31,11 +33,29 @@ impl Rules for DynamicSliceUpdate<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::linear(Over::Only(vec![0, 1]), |at, cotangent| {
+            let (update, starts) = (&at.inputs[1], &at.inputs[2]);
+            let put = Primitive::DynamicSliceUpdate { axes: self.axes.clone() };
+            let take = Primitive::DynamicSlice { axes: self.axes.clone(), len: update.spec().shape.to_vec() };
+            let zeros = update.filled_like(0.0)?;
+            let base = Value::record(put, &[cotangent, &zeros, starts], Place::Internal)?;
+            let slice = Value::record(take, &[cotangent, starts], Place::Internal)?;
+            Ok(vec![Some(base), Some(slice), None])
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let (x, update, starts) = (&inputs[0], &inputs[1], &inputs[2]);
+            if starts.axis.is_none() {
+                let put = Primitive::DynamicSliceUpdate { axes: further(self.axes) };
+                let (x, update) = (x.whole(size)?, update.whole(size)?);
+                let found = Value::record(put, &[&x, &update, &starts.value], Place::Internal)?;
+                return Ok(vec![Batched { value: found, axis: Some(0) }]);
+            }
+            let starts = each_start(starts)?;
+            Ok(vec![scattered(self.axes, ScatterReduce::None, x, &starts, update, size)?])
+        })))
     }
 
     fn cases() -> Vec<Case> {
@@ -67,6 +87,9 @@ impl Rules for DynamicSliceUpdate<'_> {
                 vec![t(&[2, 3], &[0i32, 1, 2, 10, 7, 8])],
             ));
         }
+        let floats = |shape: &[usize], n: i32| of(F64, shape, &(0..n).map(f64::from).collect::<Vec<_>>());
+        let (base, part) = (floats(&[3, 2, 4], 24), floats(&[2, 2, 3], 12));
+        cases.push(Case::parity(update(&[0, 2]), vec![base, part, t(&[2], &[1i32, 9])]));
         cases.extend([
             Case::new(
                 update(&[0]),

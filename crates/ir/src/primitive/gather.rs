@@ -4,9 +4,13 @@ use super::case::{for_dtypes, of, t};
 use super::fields::Gather;
 use super::indices::{from_either_end, integers};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, zeros};
-use super::{Case, Primitive, one};
+use super::scattering::gathered;
+use super::transforms::Over;
+use super::{Case, Primitive, ScatterReduce, one};
 use crate::invalid::{axes_within, same_dtype, shape_is, slice_fits};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
+
+const NO_INPUT: Invalid = Invalid::Arity { expected: "src and one per axis as", found: 0 };
 
 /// The shape that the index arrays share; `axes` and they must fit `rank`.
 pub(super) fn index_shape(axes: &[usize], indices: &[&Spec], rank: usize) -> Result<Shape, Invalid> {
@@ -72,11 +76,22 @@ impl Rules for Gather<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+            let sum = Primitive::Scatter { axes: self.axes.clone(), reduce: ScatterReduce::Sum };
+            let zeros = at.inputs[0].filled_like(0.0)?;
+            let inputs: Vec<&Value> =
+                std::iter::once(&zeros).chain(&at.inputs[1..]).chain([cotangent]).collect();
+            let mut back = vec![None; at.inputs.len()];
+            back[0] = Some(Value::record(sum, &inputs, Place::Internal)?);
+            Ok(back)
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let (src, indices) = inputs.split_first().ok_or(NO_INPUT)?;
+            Ok(vec![gathered(self.axes, self.slice_sizes, src, indices, size)?])
+        })))
     }
 
     fn fixes_shape(&self) -> bool {
@@ -118,6 +133,14 @@ impl Rules for Gather<'_> {
                 gather(&[0, 1], &[1, 1]),
                 vec![src(), t(&[2, 2], &[0i32, 1, 2, -1]), t(&[2, 2], &[3i32, 0, -4, -1])],
                 vec![t(&[2, 2, 1, 1], &[3i32, 10, 20, 23])],
+            ),
+            Case::parity(
+                gather(&[0, 2], &[2, 2, 1]),
+                vec![
+                    of(DType::F64, &[3, 2, 4], &(0..24).map(f64::from).collect::<Vec<_>>()),
+                    t(&[2, 3], &[0i32, 1, 2, -3, 0, 1]),
+                    t(&[2, 3], &[3i32, 3, -1, 0, 2, 2]),
+                ],
             ),
             // Slices longer than one along an indexed axis.
             Case::new(

@@ -5,9 +5,10 @@ use super::fields::GatherAxis;
 use super::indices::{from_either_end, integers};
 use super::lanes::Lanes;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, Primitive, one};
+use super::transforms::{Batched, Over};
+use super::{Case, Primitive, ScatterReduce, one};
 use crate::invalid::{axis_within, exactly, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 /// Refuses indices whose shape is not `x`'s but along `axis`, and indices into
 /// nothing.
@@ -49,11 +50,31 @@ impl Rules for GatherAxis<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+            let sum = Primitive::ScatterAxis { axis: *self.axis, reduce: ScatterReduce::Sum };
+            let zeros = at.inputs[0].filled_like(0.0)?;
+            let back = Value::record(sum, &[&zeros, &at.inputs[1], cotangent], Place::Internal)?;
+            Ok(vec![Some(back), None])
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let (src, indices, axis) = (&inputs[0], &inputs[1], *self.axis);
+            if src.axis.is_some() || size == 0 {
+                let found = src.whole(size)?.taken(axis + 1, &indices.whole(size)?)?;
+                return Ok(vec![Batched { value: found, axis: Some(0) }]);
+            }
+            // One source: its lines are indexed once, with the indices of all.
+            let all = indices.whole(size)?;
+            let rank = all.spec().rank();
+            let beside: Vec<usize> = (1..=axis).chain([0]).chain(axis + 1..rank).collect();
+            let apart = all.transpose(&beside)?;
+            let mut joined = apart.spec().shape.to_vec();
+            joined[axis] *= joined.remove(axis + 1);
+            let found = src.value.taken(axis, &apart.reshape(&joined)?)?.reshape(&apart.spec().shape)?;
+            Ok(vec![Batched { value: found, axis: Some(axis) }])
+        })))
     }
 
     fn cases() -> Vec<Case> {
@@ -102,6 +123,13 @@ impl Rules for GatherAxis<'_> {
                 gather(1),
                 vec![t(&[1, 2, 2], &[1i32, 2, 3, 4]), t(&[1, 3, 2], &[0i32, 1, 1, 0, 1, 1])],
                 vec![t(&[1, 3, 2], &[1i32, 4, 3, 2, 3, 4])],
+            ),
+            Case::parity(
+                gather(1),
+                vec![
+                    of(DType::F64, &[2, 3, 2], &(0..12).map(f64::from).collect::<Vec<_>>()),
+                    t(&[2, 4, 2], &[0i32, 1, 2, -1, 2, 2, 1, 0, 0, 0, 0, 1, 9, 1, 2, 2]),
+                ],
             ),
             Case::new(
                 gather(0),

@@ -17,11 +17,13 @@ use crate::{Invalid, Spec, Specs};
 mod case;
 mod indices;
 mod lanes;
+mod lines;
 mod order;
 mod params;
 mod partials;
 mod quant;
 mod rules;
+mod scattering;
 mod sliding;
 mod transforms;
 

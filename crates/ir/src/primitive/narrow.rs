@@ -3,9 +3,10 @@ use oneir_tensor::HostTensor;
 use super::case::t;
 use super::fields::Narrow;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::Over;
 use super::{Case, Primitive, one};
 use crate::invalid::{axis_within, dtype_is, exactly, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for Narrow<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -37,11 +38,17 @@ impl Rules for Narrow<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+            // How many items there are is known only once this runs.
+            let put = Primitive::DynamicSliceUpdate { axes: vec![] };
+            let start = Value::constant(HostTensor::from_slice::<i32>(&[0], &[])?);
+            let zeros = at.inputs[0].filled_like(0.0)?;
+            Ok(vec![Some(Value::record(put, &[&zeros, cotangent, &start], Place::Internal)?), None])
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Undefined("each item of a batch could have another size"))
     }
 
     fn cases() -> Vec<Case> {

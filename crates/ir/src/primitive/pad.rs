@@ -3,9 +3,10 @@ use oneir_tensor::{DType, HostTensor, Shape, Values};
 use super::case::{for_dtypes, of, t};
 use super::fields::Pad;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, zeros};
-use super::{Case, PadMode, Primitive, one};
+use super::transforms::{Batched, Over, in_front};
+use super::{Case, PadMode, Primitive, ReduceOp, ScatterReduce, one};
 use crate::invalid::{exactly, same_dtype, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl PadMode {
     /// The element of an axis of `size` that stands at place `at`, counted
@@ -42,6 +43,26 @@ impl Pad<'_> {
             step *= from[axis];
         }
         Some(source)
+    }
+}
+
+impl Pad<'_> {
+    /// What an axis of `size` gets of what its padded form got: the padding adds
+    /// to the items that it repeats.
+    fn folded(&self, axis: usize, size: usize, padded: &Value) -> Result<Value, Invalid> {
+        let (low, high) = (self.low[axis], self.high[axis]);
+        let inside = padded.part(axis, low, size)?;
+        if low + high == 0 {
+            return Ok(inside);
+        }
+        let (before, after) = (padded.part(axis, 0, low)?, padded.part(axis, low + size, high)?);
+        let repeats = Value::joined(&[&before, &after], axis)?;
+        let places = (0..low).chain(low + size..low + size + high);
+        let source = |at: usize| self.mode.source(at as i128 - low as i128, size).unwrap_or(0) as i64;
+        let sources: Vec<i64> = places.map(source).collect();
+        let indices = Value::along_axis(&sources, axis, &inside.spec().shape)?;
+        let add = Primitive::ScatterAxis { axis, reduce: ScatterReduce::Sum };
+        Value::record(add, &[&inside, &indices, &repeats], Place::Internal)
     }
 }
 
@@ -113,11 +134,52 @@ impl Rules for Pad<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        if *self.mode != PadMode::Constant {
+            return Some(Derivative::linear_unary(|x, cotangent| {
+                let mut back = cotangent.clone();
+                for axis in 0..x.spec().rank() {
+                    back = self.folded(axis, x.size(axis), &back)?;
+                }
+                Ok(back)
+            }));
+        }
+        Some(Derivative::linear(Over::All, |at, cotangent| {
+            let len = at.inputs[0].spec().shape.to_vec();
+            let (start, step) = (self.low.clone(), vec![1; len.len()]);
+            let slice = Primitive::Slice { start: start.clone(), step: step.clone(), len: len.clone() };
+            let inside = Value::record(slice, &[cotangent], Place::Internal)?;
+            let update = Primitive::SliceUpdate { start, step, len };
+            let outside = Value::record(update, &[cotangent, &inside.filled_like(0.0)?], Place::Internal)?;
+            let axes: Vec<usize> = (0..self.low.len()).collect();
+            let value = outside.reduce(ReduceOp::Sum, &axes)?.reshape(&[])?;
+            Ok(vec![Some(inside), Some(value)])
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let x = inputs[0].whole(size)?;
+            let (low, high) = (in_front(0, self.low), in_front(0, self.high));
+            let found = match inputs.get(1) {
+                // A value for each: x laid over them.
+                Some(value) if value.axis.is_some() => {
+                    let spread = self.low.iter().zip(self.high).zip(&x.spec().shape[1..]);
+                    let padded: Vec<usize> =
+                        std::iter::once(size).chain(spread.map(|((l, h), n)| l + h + n)).collect();
+                    let ones: Vec<usize> = std::iter::once(size).chain(self.low.iter().map(|_| 1)).collect();
+                    let base = value.value.reshape(&ones)?.broadcast(&padded)?;
+                    let len = x.spec().shape.to_vec();
+                    let update = Primitive::SliceUpdate { start: low, step: vec![1; len.len()], len };
+                    Value::record(update, &[&base, &x], Place::Internal)?
+                }
+                value => {
+                    let pad = Primitive::Pad { low, high, mode: *self.mode };
+                    let operands: Vec<&Value> = std::iter::once(&x).chain(value.map(|v| &v.value)).collect();
+                    Value::record(pad, &operands, Place::Internal)?
+                }
+            };
+            Ok(vec![Batched { value: found, axis: Some(0) }])
+        })))
     }
 
     fn fixes_shape(&self) -> bool {
@@ -160,6 +222,10 @@ impl Rules for Pad<'_> {
         let row = |mode, low, high, x: &[i32], out: &[i32]| {
             Case::new(pad(&[low], &[high], mode), vec![t(&[x.len()], x)], vec![t(&[out.len()], out)])
         };
+        for mode in [Edge, Reflect, Symmetric, Wrap] {
+            let x = of(F64, &[2, 3], &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]);
+            cases.push(Case::parity(pad(&[3, 1], &[0, 7], mode), vec![x]));
+        }
         cases.extend([
             row(Reflect, 2, 1, &[1, 2, 3], &[3, 2, 1, 2, 3, 2]),
             row(Reflect, 5, 6, &[1, 2, 3], &[2, 1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3, 2, 1]),

@@ -154,6 +154,9 @@ choices! {
         /// `(values, vectors)` of a Hermitian a, rising; only its lower triangle
         /// is read, and vectors are columns.
         Eigh "eigh",
+        /// `(values, vectors)` of any square a, complex64 whatever a is; by falling
+        /// real and then imaginary part, and vectors are columns of length 1.
+        Eig "eig",
         /// The determinant.
         Det "det",
     }

@@ -20,18 +20,19 @@ impl Value {
 /// where no function here says it.
 pub(super) fn of_unary(op: UnaryOp, x: &Value, y: &Value) -> Result<Option<Partial>, Invalid> {
     use UnaryOp::{
-        Abs, ArcCos, ArcCosh, ArcSin, ArcSinh, ArcTan, ArcTanh, BitwiseNot, Ceil, Conjugate, Cos, Cosh, Erf,
-        ErfInv, Exp, Expm1, Floor, Imag, IsInf, IsNan, Log, Log1p, Log2, Log10, LogGamma, LogicalNot, Neg,
-        Real, Reciprocal, Round, Rsqrt, Sigmoid, Sign, Sin, Sinh, Sqrt, Square, Tan, Tanh, Trunc,
+        Abs, ArcCos, ArcCosh, ArcSin, ArcSinh, ArcTan, ArcTanh, BitwiseNot, Ceil, Conjugate, Cos, Cosh,
+        Digamma, Erf, ErfInv, Exp, Expm1, Floor, Imag, IsInf, IsNan, Log, Log1p, Log2, Log10, LogGamma,
+        LogicalNot, Neg, Real, Reciprocal, Round, Rsqrt, Sigmoid, Sign, Sin, Sinh, Sqrt, Square, Tan, Tanh,
+        Trigamma, Trunc,
     };
     let squared = || x.unary(Square);
     let factor = match op {
+        Trigamma => return Ok(None),
         Sign | Floor | Ceil | Round | Trunc | IsNan | IsInf | LogicalNot | BitwiseNot | Imag => {
             return Ok(Some(Partial::Zero));
         }
         Conjugate | Real => return Ok(Some(Partial::One)),
         Neg => return Ok(Some(Partial::MinusOne)),
-        LogGamma => return Ok(None),
         Abs => x.unary(Sign)?,
         Sqrt => y.unary(Reciprocal)?.times(0.5)?,
         Rsqrt => y.unary(Square)?.multiply(y)?.times(-0.5)?,
@@ -58,6 +59,8 @@ pub(super) fn of_unary(op: UnaryOp, x: &Value, y: &Value) -> Result<Option<Parti
         ArcTanh => squared()?.unary(Neg)?.plus(1.0)?.unary(Reciprocal)?,
         Sigmoid => y.multiply(&y.unary(Neg)?.plus(1.0)?)?,
         Erf => squared()?.unary(Neg)?.unary(Exp)?.times(FRAC_2_SQRT_PI)?,
+        LogGamma => x.unary(Digamma)?,
+        Digamma => x.unary(Trigamma)?,
         ErfInv => y.unary(Square)?.unary(Exp)?.times(1.0 / FRAC_2_SQRT_PI)?,
     };
     Ok(Some(Partial::Times(factor)))
@@ -67,10 +70,10 @@ pub(super) fn of_unary(op: UnaryOp, x: &Value, y: &Value) -> Result<Option<Parti
 /// both extremes are equal each counts half.
 pub(super) fn of_binary(op: BinaryOp, k: usize, a: &Value, b: &Value, y: &Value) -> Result<Partial, Invalid> {
     use BinaryOp::{
-        Add, ArcTan2, Divide, Equal, Fmod, Greater, Less, LogAddExp, Maximum, Minimum, Multiply, Power,
-        Remainder, Subtract,
+        Add, ArcTan2, Divide, Equal, Fmod, Greater, Less, LogAddExp, LogicalAnd, Maximum, Minimum, Multiply,
+        Power, Remainder, Subtract,
     };
-    use UnaryOp::{Floor, Log, Neg, Reciprocal, Sigmoid, Square, Trunc};
+    use UnaryOp::{Floor, IsInf, Log, Neg, Reciprocal, Sigmoid, Square, Trunc};
     let (this, other) = if k == 0 { (a, b) } else { (b, a) };
     let won = |beats: BinaryOp| -> Result<Value, Invalid> {
         let (zero, half, one) = (this.filled_like(0.0)?, this.filled_like(0.5)?, this.filled_like(1.0)?);
@@ -96,7 +99,11 @@ pub(super) fn of_binary(op: BinaryOp, k: usize, a: &Value, b: &Value, y: &Value)
         }
         (Maximum, _) => won(Greater)?,
         (Minimum, _) => won(Less)?,
-        (LogAddExp, _) => this.subtract(other)?.unary(Sigmoid)?,
+        (LogAddExp, _) => {
+            // Of equal infinities, which have no difference, each counts half.
+            let alike = this.binary(Equal, other)?.binary(LogicalAnd, &this.unary(IsInf)?)?;
+            alike.select(&this.filled_like(0.0)?, &this.subtract(other)?)?.unary(Sigmoid)?
+        }
         (ArcTan2, _) => {
             let size = a.unary(Square)?.add(&b.unary(Square)?)?;
             if k == 0 { b.divide(&size)? } else { a.divide(&size)?.unary(Neg)? }

@@ -92,7 +92,7 @@ impl Rules for RandomBits<'_> {
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Same)
     }
 
     fn fixes_shape(&self) -> bool {

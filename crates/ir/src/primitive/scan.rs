@@ -8,7 +8,7 @@ use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive, ScanOp, one};
 use crate::invalid::{axis_within, exactly};
 use crate::scalar::BinaryOp;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl ScanOp {
     /// The function that combines two elements.
@@ -45,6 +45,39 @@ impl ScanOp {
             Class::Complex if number.is_infinite() => Values::Complex(vec![Complex64::new(number, number)]),
             _ => Values::Float(vec![number]).convert(dtype),
         }
+    }
+}
+
+impl Scan<'_> {
+    /// The scan from the first item on, as a graph that has derivatives.
+    fn forward(&self, x: &Value) -> Result<Value, Invalid> {
+        let (axis, dtype) = (*self.axis, x.spec().dtype);
+        let whole = match self.op {
+            ScanOp::Max | ScanOp::Min => x.taken(axis, &self.winners(x)?)?,
+            // Halves combine in f32, as the scan itself does.
+            _ if dtype.is_half() => {
+                x.as_type(DType::F32)?.combined_so_far(axis, self.op.combine())?.as_type(dtype)?
+            }
+            _ => x.combined_so_far(axis, self.op.combine())?,
+        };
+        if *self.inclusive {
+            return Ok(whole);
+        }
+        let start = Value::scalar_of(dtype, &self.op.identity(dtype).convert(dtype))?;
+        whole.part(axis, 0, x.size(axis) - 1)?.padded(axis, 1, 0, &start)
+    }
+
+    /// Where the extreme so far stands: of equal ones, the first.
+    fn winners(&self, x: &Value) -> Result<Value, Invalid> {
+        let (op, axis) = (*self.op, *self.axis);
+        let scan = |op, x: &Value, inclusive| {
+            Value::record(Primitive::Scan { op, axis, reverse: false, inclusive }, &[x], Place::Internal)
+        };
+        let x = x.held()?;
+        let better = if op == ScanOp::Max { BinaryOp::Greater } else { BinaryOp::Less };
+        let new = x.binary(better, &scan(op, &x, false)?)?;
+        let place = Value::counted(DType::I64, &x.spec().shape, axis)?;
+        scan(ScanOp::Max, &new.select(&place, &place.filled_like(0.0)?)?, true)
     }
 }
 
@@ -85,11 +118,34 @@ impl Rules for Scan<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        let axis = *self.axis;
+        if *self.op == ScanOp::Sum {
+            return Some(Derivative::linear_unary(|_, cotangent| {
+                let back = Primitive::Scan {
+                    op: ScanOp::Sum,
+                    axis: *self.axis,
+                    reverse: !self.reverse,
+                    inclusive: *self.inclusive,
+                };
+                Value::record(back, &[cotangent], Place::Internal)
+            }));
+        }
+        Some(Derivative::Via(Box::new(move |inputs| {
+            let x = &inputs[0];
+            if x.spec().count() == 0 {
+                return Ok(vec![x.clone()]);
+            }
+            let turned = if *self.reverse { x.flipped(axis)? } else { x.clone() };
+            let found = self.forward(&turned)?;
+            Ok(vec![if *self.reverse { found.flipped(axis)? } else { found }])
+        })))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| {
+            let (op, reverse, inclusive) = (*self.op, *self.reverse, *self.inclusive);
+            Ok(Primitive::Scan { op, axis: self.axis + 1, reverse, inclusive })
+        }))
     }
 
     fn cases() -> Vec<Case> {
@@ -153,6 +209,13 @@ impl Rules for Scan<'_> {
                 let start = HostTensor::from_values(dtype, &[1], &extreme(start));
                 let start = start.unwrap_or_else(|e| panic!("a case's tensor: {e}"));
                 cases.push(Case::new(scan(op, 0, true, false), vec![of(dtype, &[1], &[3.0])], vec![start]));
+            }
+        }
+        let numbers: Vec<f64> = (0..28).map(|i| f64::from((i * 5) % 9) / 4.0 - 1.0).collect();
+        for op in [Sum, Prod, Max, Min, LogAddExp] {
+            for (reverse, inclusive) in [(false, true), (false, false), (true, true), (true, false)] {
+                cases
+                    .push(Case::parity(scan(op, 1, reverse, inclusive), vec![of(F64, &[2, 7, 2], &numbers)]));
             }
         }
         let bools = |op, inclusive, out| {

@@ -4,9 +4,33 @@ use super::case::{for_dtypes, of, t};
 use super::fields::Scatter;
 use super::gather::{index_shape, slice_places};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::scattering::{self, Scattering, scattered};
 use super::{Case, Primitive, ScatterReduce, one};
 use crate::invalid::slice_fits;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
+
+impl Scatter<'_> {
+    /// What takes the slices that updates go to.
+    fn gather(&self, dst: &Value, updates: &Value) -> Primitive {
+        let lead = updates.spec().rank() - dst.spec().rank();
+        let slice_sizes = updates.spec().shape[lead..].to_vec();
+        Primitive::Gather { axes: self.axes.clone(), slice_sizes }
+    }
+
+    /// The same as a scatter of single elements in one line.
+    fn along_one_axis(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        let last = inputs.len() - 1;
+        let (dst, updates) = (&inputs[0], &inputs[last]);
+        let (shape, count) = (&dst.spec().shape, updates.spec().count());
+        let numbers = Value::numbered(DType::I64, shape)?;
+        let from: Vec<&Value> = std::iter::once(&numbers).chain(&inputs[1..last]).collect();
+        let places = Value::record(self.gather(dst, updates), &from, Place::Internal)?.reshape(&[count])?;
+        let scatter = Primitive::ScatterAxis { axis: 0, reduce: *self.reduce };
+        let (line, updates) = (dst.reshape(&[dst.spec().count()])?, updates.reshape(&[count])?);
+        let found = Value::record(scatter, &[&line, &places, &updates], Place::Internal)?;
+        Ok(vec![found.reshape(shape)?])
+    }
+}
 
 impl Rules for Scatter<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -52,11 +76,26 @@ impl Rules for Scatter<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        if *self.reduce == ScatterReduce::Prod {
+            return Some(Derivative::Via(Box::new(|inputs| self.along_one_axis(inputs))));
+        }
+        Some(scattering::derivative(*self.reduce, self.axes.len() + 1, move |at| {
+            let (indices, updates) = (&at.inputs[1..at.inputs.len() - 1], &at.inputs[at.inputs.len() - 1]);
+            Scattering {
+                gather: self.gather(&at.inputs[0], updates),
+                scatter: Box::new(move |reduce| Primitive::Scatter { axes: self.axes.clone(), reduce }),
+                axis: 0,
+                indices: indices.to_vec(),
+            }
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let last = inputs.len() - 1;
+            let (dst, indices, updates) = (&inputs[0], &inputs[1..last], &inputs[last]);
+            Ok(vec![scattered(self.axes, *self.reduce, dst, indices, updates, size)?])
+        })))
     }
 
     fn cases() -> Vec<Case> {
@@ -104,6 +143,13 @@ impl Rules for Scatter<'_> {
         ];
         let mut cases =
             for_dtypes(F32, &[F16, BF16, F64, Complex64, I8, I16, I32, I64, U8, U16, U32, U64], known);
+        for reduce in [ScatterReduce::None, Sum, Prod, Max, Min] {
+            // Slices that overlap, at places named by two index arrays.
+            let (i, j) = (t(&[2, 2], &[0i32, 1, 1, -9]), t(&[2, 2], &[2i32, 1, -1, 2]));
+            let numbers: Vec<f64> = (0..24).map(|i| f64::from((i * 3) % 7) - 2.0).collect();
+            let (dst, updates) = (of(F64, &[3, 2, 4], &numbers), of(F64, &[2, 2, 2, 1, 2], &numbers[..16]));
+            cases.push(Case::parity(scatter(&[0, 2], reduce), vec![dst, i, j, updates]));
+        }
         let moved = vec![
             Case::new(
                 assign(&[0]),

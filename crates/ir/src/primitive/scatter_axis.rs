@@ -6,6 +6,7 @@ use super::gather_axis::indices_along;
 use super::indices::from_either_end;
 use super::lanes::Lanes;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::scattering::{self, Scattering};
 use super::{Case, Primitive, ScatterReduce, one};
 use crate::invalid::{exactly, same_dtype, shape_is};
 use crate::scalar::BinaryOp;
@@ -76,11 +77,16 @@ impl Rules for ScatterAxis<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(scattering::derivative(*self.reduce, 2, move |at| Scattering {
+            gather: Primitive::GatherAxis { axis: *self.axis },
+            scatter: Box::new(move |reduce| Primitive::ScatterAxis { axis: *self.axis, reduce }),
+            axis: *self.axis,
+            indices: vec![at.inputs[1].clone()],
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| Ok(Primitive::ScatterAxis { axis: self.axis + 1, reduce: *self.reduce })))
     }
 
     fn cases() -> Vec<Case> {
@@ -125,6 +131,13 @@ impl Rules for ScatterAxis<'_> {
             ),
         ];
         cases.extend(for_dtypes(F32, DType::ALL, moved));
+        for reduce in [ScatterReduce::None, Sum, Prod, Max, Min] {
+            // Repeats along the middle axis, with zeros among them.
+            let indices = t(&[2, 5, 2], &[0i32, 2, 1, 2, -3, 0, 0, 1, 9, 2, 1, 1, 1, -1, 1, 0, 0, 0, 2, 0]);
+            let numbers: Vec<f64> = (0..20).map(|i| f64::from((i * 3) % 7) - 2.0).collect();
+            let dst = of(F64, &[2, 3, 2], &numbers[..12]);
+            cases.push(Case::parity(scatter(1, reduce), vec![dst, indices, of(F64, &[2, 5, 2], &numbers)]));
+        }
         let bools = |reduce, out: [bool; 2]| {
             Case::new(
                 scatter(0, reduce),

@@ -49,11 +49,14 @@ impl Rules for Sort<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Via(Box::new(|inputs| {
+            let order = inputs[0].order(*self.axis)?;
+            Ok(vec![inputs[0].taken(*self.axis, &order)?])
+        })))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| Ok(Primitive::Sort { axis: self.axis + 1 })))
     }
 
     fn cases() -> Vec<Case> {
@@ -98,6 +101,10 @@ impl Rules for Sort<'_> {
                 sort(1),
                 vec![t(&[1, 3, 2], &[3i32, 1, 2, 9, 1, 5])],
                 vec![t(&[1, 3, 2], &[1i32, 1, 2, 5, 3, 9])],
+            ),
+            Case::parity(
+                sort(1),
+                vec![of(F64, &[2, 3, 2], &(0..12).map(|i| f64::from((i * 5) % 12)).collect::<Vec<_>>())],
             ),
             Case::new(sort(1), vec![of(F32, &[1 << 50, 0], &[])], vec![of(F32, &[1 << 50, 0], &[])]),
             Case::refused(sort(2), vec![x()], "axis 2"),

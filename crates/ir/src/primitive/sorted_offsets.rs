@@ -47,7 +47,7 @@ impl Rules for SortedOffsets<'_> {
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Same)
     }
 
     fn fixes_shape(&self) -> bool {

@@ -31,6 +31,7 @@ pub enum Partial {
 type Partials<'a> = dyn Fn(&Applied<'_>, usize) -> Result<Partial, Invalid> + 'a;
 type Transpose<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, Invalid> + 'a;
 type Factor<'a> = dyn Fn(&Applied<'_>, &Value, usize) -> Result<Value, Invalid> + 'a;
+type Choice<'a> = dyn Fn(&[Value]) -> Derivative<'a> + 'a;
 type Graph<'a> = dyn Fn(&[Value]) -> Result<Vec<Value>, Invalid> + 'a;
 
 /// How a primitive is differentiated.
@@ -63,6 +64,8 @@ pub enum Derivative<'a> {
     },
     /// As a graph of other primitives that computes the same.
     Via(Box<Graph<'a>>),
+    /// The one that this chooses by what the primitive was called with.
+    Chosen(Box<Choice<'a>>),
     /// By rules of its own.
     Custom {
         /// From tangents of the inputs to tangents of the results.
@@ -92,6 +95,14 @@ impl Over {
 }
 
 impl<'a> Derivative<'a> {
+    /// The rule for a call with `inputs`.
+    pub(crate) fn of(self, inputs: &[Value]) -> Derivative<'a> {
+        match self {
+            Derivative::Chosen(choose) => choose(inputs).of(inputs),
+            rule => rule,
+        }
+    }
+
     /// [`Derivative::Linear`] of a primitive with one result.
     pub(crate) fn linear(
         over: Over,

@@ -71,8 +71,8 @@ impl Rules for Unary<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        if matches!(self.op, UnaryOp::LogGamma) {
-            return None;
+        if matches!(self.op, UnaryOp::Trigamma) {
+            return Some(Derivative::Undefined("derivatives of lgamma end with its second"));
         }
         Some(Derivative::Custom {
             jvp: Box::new(|at, tangents| self.change(at, tangents, false)),
@@ -129,6 +129,7 @@ impl Rules for Unary<'_> {
         for &op in UnaryOp::ALL {
             let numbers: &[f64] = match op {
                 UnaryOp::ArcCosh => &[1.0, 1.5, 2.0, 8.0, 1.25, 3.0],
+                UnaryOp::Digamma | UnaryOp::Trigamma => &[-0.75, 0.5, 0.25, -1.5, 0.875, 3.0],
                 UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Log10 => {
                     &[0.5, 1.0, 2.0, 4.0, 0.25, 7.0]
                 }

@@ -45,16 +45,32 @@ impl Rules for View<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Chosen(Box::new(|inputs| {
+            let from = inputs[0].spec().dtype;
+            if !from.is_inexact() && !self.dtype.is_inexact() {
+                Derivative::Zero
+            } else if from == *self.dtype {
+                Derivative::linear_unary(|_, cotangent| Ok(cotangent.clone()))
+            } else {
+                Derivative::Undefined(
+                    "bytes read as another element type do not change smoothly with what they were",
+                )
+            }
+        })))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {
         use oneir_tensor::DType;
         vec![
+            Case::new(
+                Primitive::View(DType::F64),
+                vec![t(&[2], &[1.0f64, 2.0])],
+                vec![t(&[2], &[1.0f64, 2.0])],
+            ),
             Case::new(
                 Primitive::View(DType::U32),
                 vec![t(&[1], &[1.0f32])],

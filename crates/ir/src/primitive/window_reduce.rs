@@ -5,9 +5,10 @@ use super::case::{for_dtypes, of, t};
 use super::fields::WindowReduce;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, zeros};
 use super::sliding::{Sliding, per_dimension, steps};
+use super::transforms::in_front;
 use super::{Case, Primitive, ReduceOp, one};
 use crate::invalid::exactly;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl WindowReduce<'_> {
     fn dims(&self, x: &Spec) -> Result<Vec<Sliding>, Invalid> {
@@ -44,6 +45,76 @@ impl WindowReduce<'_> {
             Class::Bool => Values::Bool(vec![number > 0.0]),
             _ => Values::Float(vec![number]).convert(dtype),
         }
+    }
+}
+
+impl WindowReduce<'_> {
+    /// What x gets of what sums of its windows got: each item the sum of all
+    /// windows that see it. That is a sum of windows too, over what they got, as
+    /// far apart as windows begin.
+    fn spread(&self, dims: &[Sliding], x: &Value, cotangent: &Value) -> Result<Value, Invalid> {
+        if dims.iter().any(|d| d.size == 0 || d.count == 0 || d.window == 0) {
+            return x.filled_like(0.0);
+        }
+        let mut apart = cotangent.clone();
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for (axis, dim) in dims.iter().enumerate() {
+            if dim.stride > 1 {
+                let len = (dim.count - 1) * dim.stride + 1;
+                let shape = apart.spec().shape.with(axis, len);
+                let zero =
+                    Value::scalar_of(x.spec().dtype, &Values::Float(vec![0.0]).convert(x.spec().dtype))?;
+                apart = zero.broadcast(&shape)?.with_steps(axis, 0, dim.stride as isize, &apart)?;
+            }
+            // The first item is seen by windows that begin up to a window's reach
+            // before it; what lies beyond the first or last window is cut or padded.
+            let before = ((dim.window - 1) * dim.dilation) as isize - dim.low;
+            let after = dim.size as isize + dim.low - apart.size(axis) as isize;
+            let (skip, cut) = ((-before).max(0) as usize, (-after).max(0) as usize);
+            apart = apart.part(axis, skip, apart.size(axis) - skip - cut)?;
+            low.push(before.max(0) as usize);
+            high.push(after.max(0) as usize);
+        }
+        let sum = Primitive::WindowReduce {
+            op: ReduceOp::Sum,
+            window: self.window.clone(),
+            strides: vec![1; dims.len()],
+            low,
+            high,
+            dilations: dims.iter().map(|d| d.dilation).collect(),
+        };
+        Value::record(sum, &[&apart], Place::Internal)
+    }
+
+    /// x with two axes for each of its own: the windows, and the items of each.
+    fn windows(&self, x: &Value) -> Result<Value, Invalid> {
+        let dtype = x.spec().dtype;
+        let start = Value::scalar_of(dtype, &self.start(dtype).convert(dtype))?;
+        let mut x = x.clone();
+        for (d, dim) in self.dims(x.spec())?.into_iter().enumerate() {
+            let (axis, low) = (2 * d, dim.low as usize);
+            // Windows apart from each other are a view; those that overlap are taken.
+            let stride = if dim.count == 1 { dim.window } else { dim.stride };
+            let view = dim.dilation == 1 && stride >= dim.window;
+            let last = dim.count.saturating_sub(1) * stride;
+            let reach = dim.window.saturating_sub(1) * dim.dilation + 1;
+            let needed = if view { dim.count * stride } else { last + reach };
+            x = x.padded(axis, low, needed.saturating_sub(low + dim.size), &start)?;
+            let mut shape = x.spec().shape.to_vec();
+            shape[axis] = dim.count;
+            if view {
+                x = x.part(axis, 0, needed)?;
+                shape.insert(axis + 1, stride);
+                x = x.reshape(&shape)?.part(axis + 1, 0, dim.window)?;
+            } else {
+                let place = |at: usize| (0..dim.window).map(move |tap| at * stride + tap * dim.dilation);
+                let places: Vec<i64> = (0..dim.count).flat_map(place).map(|at| at as i64).collect();
+                let indices = Value::along_axis(&places, axis, &x.spec().shape)?;
+                shape.insert(axis + 1, dim.window);
+                x = x.taken(axis, &indices)?.reshape(&shape)?;
+            }
+        }
+        Ok(x)
     }
 }
 
@@ -137,11 +208,31 @@ impl Rules for WindowReduce<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(match self.op {
+            ReduceOp::All | ReduceOp::Any => Derivative::Zero,
+            ReduceOp::Sum => {
+                Derivative::linear_unary(|x, cotangent| self.spread(&self.dims(x.spec())?, x, cotangent))
+            }
+            _ => Derivative::Via(Box::new(|inputs| {
+                let windows = self.windows(&inputs[0])?;
+                let inside: Vec<usize> = (0..self.window.len()).map(|d| 2 * d + 1).collect();
+                let counts: Vec<usize> = windows.spec().shape.iter().copied().step_by(2).collect();
+                Ok(vec![windows.reduce(*self.op, &inside)?.reshape(&counts)?])
+            })),
+        })
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| {
+            Ok(Primitive::WindowReduce {
+                op: *self.op,
+                window: in_front(1, self.window),
+                strides: in_front(1, self.strides),
+                low: in_front(0, self.low),
+                high: in_front(0, self.high),
+                dilations: in_front(1, self.dilations),
+            })
+        }))
     }
 
     fn cases() -> Vec<Case> {
@@ -208,6 +299,20 @@ impl Rules for WindowReduce<'_> {
             Case::new(plain(ReduceOp::Max, &[], &[]), vec![of(F32, &[], &[2.0])], vec![of(F32, &[], &[2.0])]),
         ];
         let mut cases = for_dtypes(F32, &[BF16, F16, F64, I8, I16, I32, I64, U8, U16, U32, U64], known);
+        // Zeros, ties and windows that overlap, lie apart or leave gaps.
+        for op in [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min] {
+            let numbers: Vec<f64> = (0..36).map(|i| f64::from((i * 5) % 8) / 2.0 - 1.0).collect();
+            for (strides, low, high, dilations) in [
+                (vec![1, 1], vec![1, 0], vec![0, 1], vec![1, 2]),
+                (vec![2, 3], vec![0, 1], vec![0, 2], vec![1, 1]),
+                (vec![3, 2], vec![0, 0], vec![1, 0], vec![2, 1]),
+                (vec![9, 9], vec![0, 0], vec![0, 0], vec![5, 4]),
+            ] {
+                let reduce =
+                    Primitive::WindowReduce { op, window: vec![2, 2], strides, low, high, dilations };
+                cases.push(Case::parity(reduce, vec![of(F64, &[6, 6], &numbers)]));
+            }
+        }
         let padded = |op| line(op, 1, 1, 1, 0, 1);
         cases.extend([
             Case::new(

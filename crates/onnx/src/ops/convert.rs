@@ -1,6 +1,6 @@
 //! Operators that change element types or nothing.
 
-use oneir_array::{Array, DType};
+use oneir_array::{Array, DType, random};
 
 use super::random::key;
 use super::{Row, row};
@@ -203,8 +203,11 @@ fn dropout(call: &Call<'_>) -> Results {
         return Ok(out);
     }
     let x = call.array(0)?;
-    let kept =
-        Array::random_uniform(&key(call)?, &x.shape()).greater_equal(Array::full(&[], ratio, DType::F32));
+    let kept = random::uniform(0, 1, &x.shape(), DType::F32, Some(&key(call)?)).greater_equal(Array::full(
+        &[],
+        ratio,
+        DType::F32,
+    ));
     let scale = if ratio < 1.0 { 1.0 / (1.0 - ratio) } else { 0.0 };
     let zero = Array::full(&[], 0.0, x.dtype());
     let out = kept.where_(&(&x * scale), &zero);

@@ -3,7 +3,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use oneir_array::{Array, DType};
+use oneir_array::{Array, DType, random};
 
 use super::convert::dtype_or;
 use super::creation::{shape_of, sizes};
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
     row!(Bernoulli [15, 22] => |call| {
         let x = call.array(0)?;
         let dtype = dtype_or(call, x.dtype())?;
-        let drawn = Array::random_uniform(&key(call)?, &x.shape());
+        let drawn = random::uniform(0, 1, &x.shape(), DType::F32, Some(&key(call)?));
         call.one(drawn.less(x.astype(DType::F32)).astype(dtype))
     }),
     row!(Multinomial [7, 22] => multinomial),
@@ -47,20 +47,20 @@ pub(super) fn key(call: &Call<'_>) -> Result<Array, OnnxError> {
             hasher.finish()
         }
     };
-    Ok(Array::random_key(seed))
+    Ok(random::key(seed))
 }
 
 fn uniform(call: &Call<'_>, shape: &[usize], dtype: DType) -> Results {
     let low = f64::from(call.attributes().float_or("low", 0.0)?);
     let high = f64::from(call.attributes().float_or("high", 1.0)?);
-    let drawn = Array::random_uniform(&key(call)?, shape) * (high - low) + low;
+    let drawn = random::uniform(0, 1, shape, DType::F32, Some(&key(call)?)) * (high - low) + low;
     call.one(drawn.astype(dtype_or(call, dtype)?))
 }
 
 fn normal(call: &Call<'_>, shape: &[usize], dtype: DType) -> Results {
     let mean = f64::from(call.attributes().float_or("mean", 0.0)?);
     let scale = f64::from(call.attributes().float_or("scale", 1.0)?);
-    let drawn = Array::random_normal(&key(call)?, shape) * scale + mean;
+    let drawn = random::normal(shape, DType::F32, 0, 1, Some(&key(call)?)) * scale + mean;
     call.one(drawn.astype(dtype_or(call, dtype)?))
 }
 
@@ -74,7 +74,7 @@ fn multinomial(call: &Call<'_>) -> Results {
     let count = sizes(call, &[call.attributes().int_or("sample_size", 1)?])?[0];
     let dtype = dtype_or(call, DType::I32)?;
     let sums = x.astype(DType::F32).softmax(1).scan(oneir_array::ScanOp::Sum, 1, false, true);
-    let drawn = Array::random_uniform(&key(call)?, &[rows, count, 1]);
+    let drawn = random::uniform(0, 1, &[rows, count, 1], DType::F32, Some(&key(call)?));
     let below = drawn.greater_equal(sums.reshape(&[rows as isize, 1, classes as isize]));
     let place = below.astype(DType::I32).sum([2], false);
     let last = Array::full(&[], classes.saturating_sub(1) as f64, DType::I32);

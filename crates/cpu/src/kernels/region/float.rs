@@ -63,6 +63,8 @@ pub(super) fn unary_f32(level: Level, op: UnaryOp) -> Option<StepFn> {
         UnaryOp::Cos => Some(map1::<Cos>(level)),
         UnaryOp::ErfInv => Some(rare_f32::<{ Rare::ERF_INV }>),
         UnaryOp::LogGamma => Some(rare_f32::<{ Rare::LOG_GAMMA }>),
+        UnaryOp::Digamma => Some(rare_f32::<{ Rare::DIGAMMA }>),
+        UnaryOp::Trigamma => Some(rare_f32::<{ Rare::TRIGAMMA }>),
         _ => own.or_else(|| unary_of!(level, op, f32)),
     }
 }
@@ -87,6 +89,8 @@ pub(super) fn unary_f64(level: Level, op: UnaryOp) -> Option<StepFn> {
         UnaryOp::Erf => Some(rare_f64::<{ Rare::ERF }>),
         UnaryOp::ErfInv => Some(rare_f64::<{ Rare::ERF_INV }>),
         UnaryOp::LogGamma => Some(rare_f64::<{ Rare::LOG_GAMMA }>),
+        UnaryOp::Digamma => Some(rare_f64::<{ Rare::DIGAMMA }>),
+        UnaryOp::Trigamma => Some(rare_f64::<{ Rare::TRIGAMMA }>),
         _ => own.or_else(|| unary_of!(level, op, f64)),
     }
 }
@@ -130,11 +134,15 @@ impl Rare {
     const ERF: u8 = 0;
     const ERF_INV: u8 = 1;
     const LOG_GAMMA: u8 = 2;
+    const DIGAMMA: u8 = 3;
+    const TRIGAMMA: u8 = 4;
 
     fn eval(which: u8, x: Vec<f64>) -> Vec<f64> {
         let op = match which {
             Rare::ERF => UnaryOp::Erf,
             Rare::ERF_INV => UnaryOp::ErfInv,
+            Rare::DIGAMMA => UnaryOp::Digamma,
+            Rare::TRIGAMMA => UnaryOp::Trigamma,
             _ => UnaryOp::LogGamma,
         };
         op.eval(&Values::Float(x)).map(|y| y.to_floats()).unwrap_or_default()

@@ -21,6 +21,7 @@ fn complex(shape: &[usize], parts: &[[f64; 2]]) -> HostTensor {
 pub(super) fn all() -> Vec<Case> {
     let mut cases = for_dtypes(DType::F32, &[DType::F64, DType::Complex64], solved());
     cases.extend(for_dtypes(DType::F32, &[DType::F64], real_factors()));
+    cases.extend(eigen());
     cases.extend(complex_factors());
     cases.extend(for_dtypes(DType::F32, &[DType::F64, DType::Complex64], failing()));
     cases.extend(refused());
@@ -154,7 +155,11 @@ fn real_factors() -> Vec<Case> {
         Case::new(
             linalg(LinalgOp::Svd),
             vec![square(&[1.0, 1.0, 1.0, 1.0])],
-            vec![square(&[HALF, HALF, HALF, -HALF]), f32s(&[2], &[2.0, 0.0]), square(&[HALF, HALF, HALF, -HALF])],
+            vec![
+                square(&[HALF, HALF, HALF, -HALF]),
+                f32s(&[2], &[2.0, 0.0]),
+                square(&[HALF, HALF, HALF, -HALF]),
+            ],
         ),
         Case::new(
             linalg(LinalgOp::SvdFull),
@@ -187,6 +192,54 @@ fn real_factors() -> Vec<Case> {
     ]
 }
 
+/// Results that are complex for real operands too.
+fn eigen() -> Vec<Case> {
+    let parts = |numbers: &[f64]| numbers.iter().map(|&x| [x, 0.0]).collect::<Vec<_>>();
+    let known = vec![
+        Case::new(
+            linalg(LinalgOp::Eig),
+            vec![f32s(&[2, 2, 2], &[1.0, -2.0, -2.0, 1.0, 0.0, -1.0, 1.0, 0.0])],
+            vec![
+                complex(&[2, 2], &[[3.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]),
+                complex(
+                    &[2, 2, 2],
+                    &[
+                        parts(&[HALF, HALF, -HALF, HALF]),
+                        vec![[HALF, 0.0], [HALF, 0.0], [0.0, -HALF], [0.0, HALF]],
+                    ]
+                    .concat(),
+                ),
+            ],
+        ),
+        Case::new(
+            linalg(LinalgOp::Eig),
+            vec![f32s(&[2, 2], &[2.0, 1.0, 0.0, 5.0])],
+            vec![
+                complex(&[2], &parts(&[5.0, 2.0])),
+                complex(&[2, 2], &parts(&[0.1f64.sqrt(), 1.0, 0.9f64.sqrt(), 0.0])),
+            ],
+        ),
+        Case::new(
+            linalg(LinalgOp::Eig),
+            vec![f32s(&[3, 0, 0], &[])],
+            vec![complex(&[3, 0], &[]), complex(&[3, 0, 0], &[])],
+        ),
+        Case::fails(linalg(LinalgOp::Eig), vec![f32s(&[1, 1], &[f64::NAN])], "matrix 0 of eig is not finite"),
+        Case::refused(linalg(LinalgOp::Eig), vec![f32s(&[1, 2], &[0.0; 2])], "must have shape [1, 1]"),
+    ];
+    // The results' dtype does not follow the operand's.
+    let mut cases = known.clone();
+    for mut case in known {
+        if let Some(x) = case.inputs.first_mut()
+            && let Ok(values) = x.values()
+        {
+            *x = of(DType::F64, x.shape(), &values.to_floats());
+        }
+        cases.push(case);
+    }
+    cases
+}
+
 fn complex_factors() -> Vec<Case> {
     let square = |parts: &[[f64; 2]]| complex(&[2, 2], parts);
     let skew = || square(&[[2.0, 0.0], [0.0, -1.0], [0.0, 1.0], [2.0, 0.0]]);
@@ -215,6 +268,14 @@ fn complex_factors() -> Vec<Case> {
             linalg(LinalgOp::Eigh),
             vec![skew()],
             vec![f32s(&[2], &[1.0, 3.0]), square(&[[HALF, 0.0], [HALF, 0.0], [0.0, -HALF], [0.0, HALF]])],
+        ),
+        Case::new(
+            linalg(LinalgOp::Eig),
+            vec![square(&[[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [2.0, 0.0]])],
+            vec![
+                complex(&[2], &[[2.0, 0.0], [0.0, 1.0]]),
+                square(&[[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]),
+            ],
         ),
         Case::new(
             linalg(LinalgOp::Svd),
@@ -257,9 +318,21 @@ fn failing() -> Vec<Case> {
 
 fn refused() -> Vec<Case> {
     vec![
-        Case::refused(linalg(LinalgOp::Det), vec![f32s(&[2, 3], &[0.0; 6])], "must have shape [2, 2], found [2, 3]"),
-        Case::refused(linalg(LinalgOp::Qr), vec![of(DType::F16, &[1, 1], &[1.0])], "f32, f64 or complex64, found f16"),
-        Case::refused(linalg(LinalgOp::Inverse), vec![t(&[1, 1], &[1i32])], "f32, f64 or complex64, found i32"),
+        Case::refused(
+            linalg(LinalgOp::Det),
+            vec![f32s(&[2, 3], &[0.0; 6])],
+            "must have shape [2, 2], found [2, 3]",
+        ),
+        Case::refused(
+            linalg(LinalgOp::Qr),
+            vec![of(DType::F16, &[1, 1], &[1.0])],
+            "f32, f64 or complex64, found f16",
+        ),
+        Case::refused(
+            linalg(LinalgOp::Inverse),
+            vec![t(&[1, 1], &[1i32])],
+            "f32, f64 or complex64, found i32",
+        ),
         Case::refused(linalg(LinalgOp::Svd), vec![f32s(&[1], &[1.0])], "at least 2 dimensions"),
         Case::refused(linalg(LinalgOp::Inverse), vec![], "expected 1 inputs, found 0"),
         Case::refused(linalg(LinalgOp::Solve), vec![f32s(&[1, 1], &[1.0])], "expected 2 inputs, found 1"),
@@ -294,12 +367,15 @@ fn larger() -> Vec<Case> {
             continue;
         }
         let b = f32s(&[2, n, 3], &numbers[..6 * n]);
-        for op in [LinalgOp::Inverse, LinalgOp::Det, LinalgOp::Eigh, LinalgOp::SvdFull] {
+        for op in [LinalgOp::Inverse, LinalgOp::Det, LinalgOp::Eigh, LinalgOp::Eig, LinalgOp::SvdFull] {
             cases.push(Case::parity(linalg(op), vec![a.clone()]));
         }
         // Heavy on the diagonal: positive definite, and easy to solve.
-        let heavy: Vec<f64> =
-            numbers.iter().enumerate().map(|(i, x)| if i % (n * n) % (n + 1) == 0 { x + 12.0 } else { *x }).collect();
+        let heavy: Vec<f64> = numbers
+            .iter()
+            .enumerate()
+            .map(|(i, x)| if i % (n * n) % (n + 1) == 0 { x + 12.0 } else { *x })
+            .collect();
         let heavy = f32s(&[2, n, n], &heavy);
         cases.push(Case::parity(linalg(LinalgOp::Cholesky), vec![heavy.clone()]));
         for op in [LinalgOp::Solve, LinalgOp::SolveLower, LinalgOp::SolveUpper] {

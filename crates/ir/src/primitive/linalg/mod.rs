@@ -1,3 +1,4 @@
+use num_complex::Complex64;
 use oneir_tensor::{DType, HostTensor, Shape, Values};
 use smallvec::smallvec;
 
@@ -8,6 +9,7 @@ use crate::invalid::{dtype_is, exactly, same_dtype, shape_is};
 use crate::{Invalid, Spec, Specs};
 
 mod cases;
+mod eigen;
 mod matrix;
 mod orthogonal;
 mod triangular;
@@ -23,10 +25,7 @@ impl LinalgOp {
 
     /// Whether only square matrices have what is computed.
     fn needs_square(self) -> bool {
-        !matches!(
-            self,
-            LinalgOp::Qr | LinalgOp::Lu | LinalgOp::LuFactor | LinalgOp::Svd | LinalgOp::SvdFull
-        )
+        !matches!(self, LinalgOp::Qr | LinalgOp::Lu | LinalgOp::LuFactor | LinalgOp::Svd | LinalgOp::SvdFull)
     }
 }
 
@@ -38,9 +37,7 @@ fn compute<T: Number>(op: LinalgOp, a: Matrix<T>, b: Matrix<T>) -> Found<Vec<Vec
     let rows = |rows: &[usize]| rows.iter().map(|&row| T::from(row as f64)).collect::<Vec<T>>();
     let solution = |x: Option<Matrix<T>>| Ok(x.map(|x| vec![x.data]).ok_or("invertible"));
     match op {
-        LinalgOp::Cholesky => {
-            Ok(triangular::cholesky(&a)?.map(|l| vec![l.data]).ok_or("positive definite"))
-        }
+        LinalgOp::Cholesky => Ok(triangular::cholesky(&a)?.map(|l| vec![l.data]).ok_or("positive definite")),
         LinalgOp::Inverse => solution(triangular::factor(a).solve(Matrix::identity(side)?)),
         LinalgOp::Solve => solution(triangular::factor(a).solve(b)),
         LinalgOp::SolveLower => solution(triangular::solve_lower(&a, b)),
@@ -62,14 +59,24 @@ fn compute<T: Number>(op: LinalgOp, a: Matrix<T>, b: Matrix<T>) -> Found<Vec<Vec
             .map(|svd| vec![svd.left.transposed(|x| x).data, numbers(&svd.values), svd.right.data])),
         LinalgOp::Eigh => Ok(orthogonal::eigh(a)?
             .map(|eigen| vec![numbers(&eigen.values), eigen.vectors.transposed(|x| x).data])),
+        // Complex whatever the matrix is: see `compute_eigen`.
+        LinalgOp::Eig => Ok(Ok(Vec::new())),
         LinalgOp::Det => Ok(Ok(vec![vec![triangular::factor(a).det()]])),
     }
 }
 
+/// The numbers of the results of [`LinalgOp::Eig`] for one matrix.
+fn compute_eigen(_: LinalgOp, a: Matrix<Complex64>, _: Matrix<Complex64>) -> Found<Vec<Vec<Complex64>>> {
+    Ok(eigen::eig(a)?.map(|found| vec![found.values, found.vectors.transposed(|x| x).data]))
+}
+
+/// What gives the numbers of each result for one matrix.
+type Compute<T> = fn(LinalgOp, Matrix<T>, Matrix<T>) -> Found<Vec<Vec<T>>>;
+
 /// The numbers of each result for all matrices of a batch; `b` is empty where
 /// there is no right side.
 fn compute_all<T: Number>(
-    op: LinalgOp,
+    (op, compute): (LinalgOp, Compute<T>),
     (a, b): (&Spec, Option<&Spec>),
     (xs, ys): (&[T], &[T]),
     results: &Specs,
@@ -107,7 +114,11 @@ impl Rules for Linalg<'_> {
             matches!(d, DType::F32 | DType::F64 | DType::Complex64)
         })?;
         if a.rank() < 2 {
-            return Err(Invalid::Rank { operand: "the matrix", expected: "at least 2", found: a.shape.to_vec() });
+            return Err(Invalid::Rank {
+                operand: "the matrix",
+                expected: "at least 2",
+                found: a.shape.to_vec(),
+            });
         }
         let (batch, sides) = a.shape.split_at(a.rank() - 2);
         let (m, n) = (sides[0], sides[1]);
@@ -119,13 +130,16 @@ impl Rules for Linalg<'_> {
             same_dtype(a, b)?;
             if b.rank() != a.rank() {
                 let found = b.shape.to_vec();
-                return Err(Invalid::Rank { operand: "the right side", expected: "as many as the matrix", found });
+                return Err(Invalid::Rank {
+                    operand: "the right side",
+                    expected: "as many as the matrix",
+                    found,
+                });
             }
             shape_is("the right side", b, &a.shape.with(a.rank() - 1, b.shape.cols()))?;
         }
-        let of = |dtype, sides: &[usize]| {
-            Spec::new(dtype, batch.iter().chain(sides).copied().collect::<Shape>())
-        };
+        let of =
+            |dtype, sides: &[usize]| Spec::new(dtype, batch.iter().chain(sides).copied().collect::<Shape>());
         let same = |sides: &[usize]| of(a.dtype, sides);
         let real = if a.dtype.is_complex() { DType::F32 } else { a.dtype };
         Ok(match op {
@@ -137,6 +151,7 @@ impl Rules for Linalg<'_> {
             LinalgOp::Svd => smallvec![same(&[m, k]), of(real, &[k]), same(&[k, n])],
             LinalgOp::SvdFull => smallvec![same(&[m, m]), of(real, &[k]), same(&[n, n])],
             LinalgOp::Eigh => smallvec![of(real, &[n]), a.clone()],
+            LinalgOp::Eig => smallvec![of(DType::Complex64, &[n]), of(DType::Complex64, &[n, n])],
             LinalgOp::Det => smallvec![same(&[])],
         })
     }
@@ -149,15 +164,17 @@ impl Rules for Linalg<'_> {
         }
         let values = inputs.iter().map(HostTensor::values).collect::<Result<Vec<_>, _>>()?;
         let shapes = (&specs[0], specs.get(1));
-        let all: Vec<Values> = if specs[0].dtype.is_complex() {
+        let eigen = *self.op == LinalgOp::Eig;
+        let all: Vec<Values> = if eigen || specs[0].dtype.is_complex() {
             let numbers: Vec<_> = values.iter().map(Values::to_complex).collect();
             let right = numbers.get(1).map_or(&[][..], |b| b);
-            let all = compute_all(*self.op, shapes, (&numbers[0], right), &results)?;
+            let by: Compute<Complex64> = if eigen { compute_eigen } else { compute };
+            let all = compute_all((*self.op, by), shapes, (&numbers[0], right), &results)?;
             all.into_iter().map(Values::Complex).collect()
         } else {
             let numbers: Vec<_> = values.iter().map(Values::to_floats).collect();
             let right = numbers.get(1).map_or(&[][..], |b| b);
-            let all = compute_all(*self.op, shapes, (&numbers[0], right), &results)?;
+            let all = compute_all((*self.op, compute), shapes, (&numbers[0], right), &results)?;
             all.into_iter().map(Values::Float).collect()
         };
         results

@@ -16,8 +16,8 @@ const NEGLIGIBLE: f64 = 1e-140;
 pub(super) type Found<T> = Result<Result<T, &'static str>, TensorError>;
 
 /// Why rotations are not begun, and why they are given up.
-const FINITE: &str = "finite";
-const CONVERGENT: &str = "convergent";
+pub(super) const FINITE: &str = "finite";
+pub(super) const CONVERGENT: &str = "convergent";
 
 /// `a = q r` by Householder's reflections.
 pub(super) fn qr<T: Number>(mut a: Matrix<T>) -> Result<(Matrix<T>, Matrix<T>), TensorError> {
@@ -33,7 +33,8 @@ pub(super) fn qr<T: Number>(mut a: Matrix<T>) -> Result<(Matrix<T>, Matrix<T>), 
         let norm = rest.hypot(alpha.norm());
         let beta = if alpha.re() < 0.0 { norm } else { -norm };
         let beta = if rest == 0.0 && alpha == T::from(alpha.re()) { alpha.re() } else { beta };
-        let tau = if T::from(beta) == alpha { T::default() } else { (T::from(beta) - alpha).times(1.0 / beta) };
+        let tau =
+            if T::from(beta) == alpha { T::default() } else { (T::from(beta) - alpha).times(1.0 / beta) };
         let head = alpha - T::from(beta);
         column[0] = T::from(beta);
         if tau != T::default() {
@@ -106,13 +107,14 @@ fn sorted(keys: &[f64], falling: bool) -> Vec<usize> {
 
 /// What turns a vector so that its first element of about the greatest
 /// magnitude is positive. Rounding must not choose between equals.
-fn upright<T: Number>(vector: &[T]) -> T {
+pub(super) fn upright<T: Number>(vector: &[T]) -> T {
     let greatest = vector.iter().fold(0f64, |top, x| top.max(x.norm()));
     let leading = vector.iter().find(|x| x.norm() >= 0.9 * greatest);
     leading.map_or(T::from(1.0), |x| x.phase().conj())
 }
 
-fn times<T: Number>(vector: &mut [T], factor: T) {
+/// Each element times `factor`.
+pub(super) fn times<T: Number>(vector: &mut [T], factor: T) {
     vector.iter_mut().for_each(|x| *x = *x * factor);
 }
 
@@ -335,9 +337,17 @@ mod tests {
 
     fn factors_multiply_back<T: Number>(make: fn(f64, f64) -> T) {
         let mut seed = 1;
-        for (m, n, rank) in
-            [(1, 1, 1), (4, 4, 4), (9, 5, 5), (5, 9, 5), (8, 8, 3), (12, 7, 1), (3, 6, 0), (40, 40, 39), (2, 2, 1)]
-        {
+        for (m, n, rank) in [
+            (1, 1, 1),
+            (4, 4, 4),
+            (9, 5, 5),
+            (5, 9, 5),
+            (8, 8, 3),
+            (12, 7, 1),
+            (3, 6, 0),
+            (40, 40, 39),
+            (2, 2, 1),
+        ] {
             let what = format!("{m} by {n} of rank {rank}");
             let a = product(&matrix(m, rank, &mut seed, make), &matrix(rank, n, &mut seed, make));
             let (q, r) = qr(a.clone()).unwrap();

@@ -1,0 +1,197 @@
+//! Transforms of functions of arrays, and how they nest.
+
+use std::collections::BTreeMap;
+
+use oneir_array::{
+    Array, DType, Frozen, array, eval, grad, jvp, ops, value_and_grad, value_and_grad_with, vjp, vmap,
+    vmap_over,
+};
+use oneir_cpu as _;
+
+fn floats(x: &Array) -> Vec<f32> {
+    x.to_vec().unwrap()
+}
+
+fn close(found: &Array, expected: &Array) {
+    assert_eq!((found.shape(), found.dtype()), (expected.shape(), expected.dtype()));
+    assert!(
+        found.allclose(expected, 1e-5, 1e-6, true).item::<bool>().unwrap(),
+        "{found}\nexpected\n{expected}"
+    );
+}
+
+/// A small network's loss, of weights and examples.
+fn loss((w, v): &(Array, Array), x: &Array) -> Array {
+    let hidden = x.matmul(w).tanh();
+    let all: Array = hidden.matmul(v).square();
+    all.mean(.., false)
+}
+
+#[test]
+fn hessians_agree_however_they_are_nested() {
+    let x = array![0.5, -1.0, 2.0];
+    let f = |x: &Array| (x.exp() * x).sum(.., false) + x.prod(.., false);
+    let eye = Array::eye(3, None, 0, DType::F32);
+    let reverse_forward = vmap(|v: &Array| jvp(grad(f), &x, v).1)(&eye);
+    let reverse_reverse = vmap(|v: &Array| vjp(|x: &Array| grad(f)(x), &x, v).1)(&eye);
+    let forward_reverse = vmap(|v: &Array| grad(|x: &Array| jvp(f, x, v).1)(&x))(&eye);
+    // d²/dx² of x·e^x is (x + 2)·e^x; of the product, the other factors.
+    let diagonal = (&x + 2) * x.exp();
+    let expected = &eye * &diagonal + array![[0.0, 2.0, -1.0], [2.0, 0.0, 0.5], [-1.0, 0.5, 0.0]];
+    close(&reverse_forward, &expected);
+    close(&reverse_reverse, &expected);
+    close(&forward_reverse, &expected);
+}
+
+#[test]
+fn gradients_of_each_example_are_those_of_a_loop() {
+    let w = (array![[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]], array![[1.0], [-2.0]]);
+    let x = array![[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0], [0.0, 1.0, 1.0], [2.0, 2.0, -2.0]];
+    let one = |row: &Array| grad(|w: &(Array, Array)| loss(w, &row.expand_dims(0)))(&w);
+    let all = vmap(one)(&x);
+    for (k, row) in x.iter().enumerate() {
+        let (w, v) = one(&row);
+        close(&all.0.index(k), &w);
+        close(&all.1.index(k), &v);
+    }
+    // Their mean is the gradient of the mean.
+    let whole = grad(|w: &(Array, Array)| loss(w, &x))(&w);
+    close(&all.0.mean(0, false), &whole.0);
+    close(&all.1.mean(0, false), &whole.1);
+}
+
+#[test]
+fn a_direction_gives_the_same_forward_and_back() {
+    let w = (array![[0.3, -0.7], [0.2, 0.9]], array![[1.5], [0.5]]);
+    let t = (array![[1.0, 2.0], [-1.0, 0.5]], array![[0.25], [-1.0]]);
+    let x = array![[1.0, -1.0], [0.5, 2.0]];
+    let (value, along) = jvp(|w: &(Array, Array)| loss(w, &x), &w, &t);
+    let (same, gradient) = value_and_grad(|w: &(Array, Array)| loss(w, &x))(&w);
+    close(&value, &same);
+    close(&along, &((gradient.0 * &t.0).sum(.., false) + (gradient.1 * &t.1).sum(.., false)));
+}
+
+#[test]
+fn looking_at_a_value_inside_keeps_the_gradient() {
+    let f = |x: &Array| {
+        let y = x * x;
+        let shown = y.item::<f32>().unwrap();
+        let z = if shown > 1.0 { y.sin() } else { y.cos() };
+        z.eval().unwrap();
+        z
+    };
+    let x = Array::scalar(1.5f32);
+    close(&grad(f)(&x), &((&x * &x).cos() * 2 * &x));
+    // Also where an inner transform has ended while the outer has not.
+    let g = |x: &Array| {
+        let inner = grad(|x: &Array| x * x * x)(x);
+        inner.eval().unwrap();
+        inner * x
+    };
+    close(&grad(g)(&x), &(9 * &x * &x));
+}
+
+#[test]
+fn steps_let_go_of_what_came_before() {
+    let mut x = array![1.0, 2.0];
+    for _ in 0..1000 {
+        let gradient = grad(|x: &Array| (x * x).sum(.., false))(&x);
+        x = &x - gradient * 0.001;
+        eval(std::slice::from_ref(&x)).unwrap();
+        assert!(x.value().unwrap().node().operands().is_empty());
+    }
+    assert!((floats(&x)[1] - 2.0 * 0.998f32.powi(1000)).abs() < 1e-3);
+}
+
+#[test]
+fn trees_of_any_shape_go_through() {
+    type Model = (BTreeMap<String, Vec<Array>>, Option<Array>, Frozen<Array>, i32);
+    let layers =
+        BTreeMap::from([("a".to_string(), vec![array![1.0, 2.0], array![3.0]]), ("b".to_string(), vec![])]);
+    let model: Model = (layers, None, Frozen(array![10.0]), 3);
+    let f = |(layers, none, frozen, power): &Model| {
+        assert!(none.is_none());
+        let all = &layers["a"];
+        ((&all[0] * &all[1]).power(*power) * &frozen.0).sum(.., false)
+    };
+    let gradient = grad(f)(&model);
+    // 10 · 3 · (a·b)² · b, and with a.
+    assert_eq!(floats(&gradient.0["a"][0]), [30.0 * 9.0 * 3.0, 30.0 * 36.0 * 3.0]);
+    assert_eq!(floats(&gradient.0["a"][1]), [30.0 * (9.0 + 36.0 * 2.0)]);
+    assert_eq!(floats(&gradient.2.0), [10.0]);
+    // Arrays of integers have zeros.
+    let (number, count) = grad(|(x, n): &(Array, Array)| (x * n).sum(.., false))(&(array![2.0], array![3]));
+    assert_eq!((floats(&number), count.to_vec::<i32>().unwrap()), (vec![3.0], vec![0]));
+}
+
+#[test]
+fn what_stops_gradients_does() {
+    let x = array![3.0];
+    let stopped = grad(|x: &Array| (x * x.stop_gradient()).sum(.., false))(&x);
+    assert_eq!(floats(&stopped), [3.0]);
+    let none = grad(|_: &Array| Array::scalar(1f32))(&x);
+    assert_eq!(floats(&none), [0.0]);
+    let steps = grad(|x: &Array| x.floor().sum(.., false))(&x);
+    assert_eq!(floats(&steps), [0.0]);
+}
+
+#[test]
+fn failures_are_carried() {
+    let x = array![1.0, 2.0];
+    let text = |a: &Array| a.check().unwrap_err().to_string();
+    let vector = grad(|x: &Array| x * 2)(&x);
+    assert!(text(&vector).contains("one float without dimensions, found f32[2]"), "{}", text(&vector));
+    let wrong = grad(|x: &Array| x.reshape(&[3]).sum(.., false))(&x);
+    assert!(text(&wrong).contains("reshape") && text(&wrong).contains("transforms.rs"), "{}", text(&wrong));
+    let (value, gradient) = value_and_grad(|x: &Array| x.matmul(&array![1.0, 2.0, 3.0]))(&x);
+    assert!(value.check().is_err() && gradient.check().is_err());
+    let (_, cotangents) = vjp(|x: &Array| x * 2, &x, &array![1.0]);
+    assert!(
+        text(&cotangents).contains("f32[2]") && text(&cotangents).contains("f32[1]"),
+        "{}",
+        text(&cotangents)
+    );
+    let sizes = vmap(|(a, b): &(Array, Array)| a + b)(&(array![1, 2], array![1, 2, 3]));
+    assert!(text(&sizes).contains("3 places"), "{}", text(&sizes));
+    let scalar = vmap(|x: &Array| x + 1)(&Array::scalar(1f32));
+    assert!(text(&scalar).contains("axis 0 is out of range"), "{}", text(&scalar));
+    // A value cannot be looked at under vmap: there are many.
+    let looked = vmap(|x: &Array| {
+        assert!(x.item::<f32>().is_err());
+        x + 1
+    })(&x);
+    assert_eq!(floats(&looked), [2.0, 3.0]);
+}
+
+#[test]
+fn axes_are_taken_and_given_where_they_are_asked_for() {
+    let x = Array::arange(24, DType::F32).reshape(&[2, 3, 4]);
+    let f = |x: &Array| ops::stack(&[x.sum(0, false), x.max(0, false)], 0);
+    for axis in 0..3 {
+        let found = vmap_over(f, &[Some(axis)], &[Some(-1)])(&x);
+        let parts: Vec<Array> =
+            (0..x.shape()[axis as usize]).map(|i| f(&x.take(Array::scalar(i as i32), axis))).collect();
+        close(&found, &Array::stack(&parts, -1));
+    }
+    // What does not depend on the batch is repeated, or left alone.
+    let (y, z) = vmap_over(
+        |x: &Array| (Array::ones(&[2], DType::F32), x.sum(.., false)),
+        &[Some(0)],
+        &[Some(0), Some(0)],
+    )(&x);
+    assert_eq!((y.shape().to_vec(), z.shape().to_vec()), (vec![2, 2], vec![2]));
+    let nothing = vmap(|x: &Array| x * 2)(&Array::zeros(&[0, 3], DType::F32));
+    assert_eq!(nothing.shape(), [0, 3]);
+}
+
+#[test]
+fn more_results_come_beside_the_value() {
+    let f = value_and_grad_with(|x: &Array| {
+        let y = x.exp();
+        (y.sum(.., false), (y.clone(), "a name".to_string()))
+    });
+    let ((value, (y, name)), gradient) = f(&array![0.0, 1.0]);
+    close(&value, &y.sum(.., false));
+    close(&gradient, &y);
+    assert_eq!(name, "a name");
+}

@@ -1,0 +1,1 @@
+"""Cases of array operations with results that other libraries give."""

@@ -302,33 +302,20 @@ impl Found {
 /// Primitives whose derivative is to come, or undefined.
 const NO_DERIVATIVE: &[&str] = &[
     "collective",
-    "convolution",
-    "custom",
-    "fast",
-    "fft",
+    "if_else",
     "linalg",
-    "transposed_convolution",
+    "quantize",
+    "scan_over",
     "unary",
     "view",
 ];
 
 /// Primitives whose batching is to come, or undefined.
 const NO_BATCHING: &[&str] = &[
-    "add_mm",
-    "collective",
-    "compiled",
-    "convolution",
-    "custom",
-    "dequantize",
-    "fast",
-    "fft",
     "if_else",
     "linalg",
     "narrow",
-    "quantize",
-    "quantized_matmul",
     "scan_over",
-    "transposed_convolution",
     "while_loop",
 ];
 

@@ -300,20 +300,11 @@ impl Found {
 }
 
 /// Primitives whose derivative is to come, or undefined.
-const NO_DERIVATIVE: &[&str] = &[
-    "collective",
-    "if_else",
-    "linalg",
-    "quantize",
-    "scan_over",
-    "unary",
-    "view",
-];
+const NO_DERIVATIVE: &[&str] = &["collective", "if_else", "linalg", "quantize", "scan_over", "unary", "view"];
 
 /// Primitives whose batching is to come, or undefined.
 const NO_BATCHING: &[&str] = &[
     "if_else",
-    "linalg",
     "narrow",
     "scan_over",
     "while_loop",

@@ -123,9 +123,14 @@ fn filled(op: &'static str, shape: &[usize], value: Side<'_>, dtype: Option<DTyp
         Side::Array(array) => Array::build(op, [array], |[x], at| {
             at.broadcast(&at.cast(x, dtype.unwrap_or(x.spec().dtype))?, shape)
         }),
-        Side::Number(number) => {
-            Array::build(op, [], |[], at| at.broadcast(&Value::constant(number.held(dtype)?), shape))
-        }
+        Side::Number(number) => Array::build(op, [], |[], at| {
+            let one = match (number, dtype) {
+                // An integer must fit; a fraction loses what the dtype has not.
+                (Number::Int(_), Some(dtype)) if dtype.is_integer() => number.constant(dtype)?,
+                _ => Value::constant(number.held(dtype)?),
+            };
+            at.broadcast(&one, shape)
+        }),
     }
 }
 

@@ -250,6 +250,9 @@ pub fn rfftfreq(n: usize, d: f64) -> Array {
 #[track_caller]
 fn frequencies(name: &'static str, count: usize, n: usize, d: f64, of: impl Fn(usize) -> f64) -> Array {
     let mut numbers = Vec::new();
+    if n == 0 {
+        return Array::failed(name, Reason::Parameters("there must be at least one sample".into()));
+    }
     if numbers.try_reserve_exact(count).is_err() {
         let bytes = count.saturating_mul(4);
         return Array::failed(name, oneir_tensor::TensorError::OutOfMemory { bytes });

@@ -31,7 +31,7 @@ mod einsum;
 mod elementwise;
 mod error;
 mod evaluate;
-mod fast;
+pub mod fast;
 pub mod fft;
 pub mod files;
 mod function;

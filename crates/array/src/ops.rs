@@ -135,7 +135,7 @@ mirrors! {
     take(indices: impl Operand, axis: impl Axes);
     take_along_axis(indices: &Array, axis: impl Axes);
     put_along_axis(indices: &Array, values: impl Operand, axis: impl Axes);
-    softmax(axis: isize);
+    softmax(axes: impl Axes);
     matmul(other: &Array);
 }
 

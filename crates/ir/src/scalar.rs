@@ -20,6 +20,19 @@ enum Gives {
 /// A function that a class may not have.
 type Maybe<F> = Option<F>;
 
+/// From where on the square of a number tells nothing of what is added to it.
+const LARGE: f64 = 1e10;
+
+/// The inverse hyperbolic sine, also of numbers whose square is no number.
+fn arcsinh(x: f64) -> f64 {
+    if x.abs() < LARGE { x.asinh() } else { (x.abs().ln() + std::f64::consts::LN_2).copysign(x) }
+}
+
+/// The inverse hyperbolic cosine, also of numbers whose square is no number.
+fn arccosh(x: f64) -> f64 {
+    if x < LARGE { x.acosh() } else { x.ln() + std::f64::consts::LN_2 }
+}
+
 struct UnaryRow {
     gives: Gives,
     float: Maybe<fn(f64) -> f64>,
@@ -119,9 +132,9 @@ unary_ops! {
     /// Hyperbolic tangent.
     "tanh" Tanh { float: f64::tanh, complex: |x| x.tanh() }
     /// Inverse hyperbolic sine.
-    "arcsinh" ArcSinh { float: f64::asinh, complex: complex::arcsinh }
+    "arcsinh" ArcSinh { float: arcsinh, complex: complex::arcsinh }
     /// Inverse hyperbolic cosine.
-    "arccosh" ArcCosh { float: f64::acosh, complex: complex::arccosh }
+    "arccosh" ArcCosh { float: arccosh, complex: complex::arccosh }
     /// Inverse hyperbolic tangent.
     "arctanh" ArcTanh { float: f64::atanh, complex: complex::arctanh }
     /// 1 / (1 + e^-x).

@@ -187,7 +187,7 @@ pub fn istft(spectrum: &Array, frames: &Frames, length: Option<usize>) -> Array 
     let parts = if onesided {
         irfft(&lines, Some(n), -1, frames.norm)
     } else {
-        ifft(&lines, Some(n), -1, frames.norm)
+        ifft(&lines, Some(n), -1, frames.norm).real()
     };
     let factors = frames.factors();
     let parts = parts * &factors;

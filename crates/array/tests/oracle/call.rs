@@ -93,6 +93,10 @@ impl<'a> Call<'a> {
         self.arg(k).as_str().unwrap_or_else(|| panic!("argument {k} is no text"))
     }
 
+    pub(crate) fn is_text(&self, k: usize) -> bool {
+        self.arg(k).is_string() && self.array(k).is_none()
+    }
+
     /// One integer or several.
     pub(crate) fn ints(&self, k: usize) -> Vec<isize> {
         match self.arg(k) {

@@ -255,13 +255,12 @@ fn softmax_of(x: &Value, seen: Option<&Value>) -> Result<Value, Invalid> {
         return Ok(out.swap_remove(0));
     };
     let seen = seen.broadcast(&shape)?;
-    let zero = x.filled_like(0.0)?;
-    let top = seen.select(x, &x.filled_like(f64::NEG_INFINITY)?)?.reduce(ReduceOp::Max, &[last])?;
+    let x = seen.select(x, &x.filled_like(f64::NEG_INFINITY)?)?;
+    let top = x.reduce(ReduceOp::Max, &[last])?;
     // A row without visible keys has no largest score; any finite one serves.
-    let floor = top.filled_like(f64::MIN)?;
+    let floor = top.filled_like(f64::from(f32::MIN))?;
     let top = top.binary(BinaryOp::Maximum, &floor)?;
     let e = x.subtract(&top.broadcast(&shape)?)?.unary(UnaryOp::Exp)?;
-    let e = seen.select(&e, &zero)?;
     let sum = e.reduce(ReduceOp::Sum, &[last])?;
     let sum = sum.binary(BinaryOp::Maximum, &sum.filled_like(f64::from(f32::MIN_POSITIVE))?)?;
     e.divide(&sum.broadcast(&shape)?)

@@ -5,7 +5,7 @@ use crate::attr::Attr;
 use crate::primitive::{EvalError, StepOp};
 use crate::scalar::{BinaryOp, UnaryOp};
 use crate::text::{Cursor, TextError};
-use crate::{Invalid, Primitive, Spec, Specs};
+use crate::{Invalid, Place, Primitive, Spec, Specs, Value};
 
 /// What a step reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,6 +91,25 @@ impl Region {
                 found: format!("{:?}", self.outputs),
                 expected: "at least one output, each of them a step",
             })
+    }
+
+    /// The region as the primitives that its steps stand for.
+    pub(crate) fn record(&self, inputs: &[Value]) -> Result<Vec<Value>, Invalid> {
+        let mut results: Vec<Value> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let args: SmallVec<[&Value; 3]> = step
+                .args
+                .iter()
+                .map(|arg| match arg {
+                    StepArg::Input(i) => &inputs[*i as usize],
+                    StepArg::Step(i) => &results[*i as usize],
+                })
+                .collect();
+            let result = Value::record(step.primitive(), &args, Place::Internal)?;
+            drop(args);
+            results.push(result);
+        }
+        Ok(self.outputs.iter().map(|&i| results[i as usize].clone()).collect())
     }
 
     pub(crate) fn evaluate(&self, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, EvalError> {

@@ -49,11 +49,17 @@ impl Rules for AddMM<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        let factor = |bits: u32| f64::from(f32::from_bits(bits));
+        Some(Derivative::Via(Box::new(move |x| {
+            let product = x[0].matmul(&x[1])?;
+            let product = product.multiply(&product.filled_like(factor(*self.alpha))?)?;
+            let addend = x[2].multiply(&x[2].filled_like(factor(*self.beta))?)?;
+            Ok(vec![product.add(&addend)?])
+        })))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

@@ -3,10 +3,11 @@ use oneir_tensor::HostTensor;
 use super::case::t;
 use super::fields::Collective;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::{Applied, Batched};
 use super::{Case, CollectiveKind, CollectiveOp, Primitive, one};
 use crate::invalid::exactly;
 use crate::scalar::BinaryOp;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl CollectiveKind {
     /// The function that combines what the members give, where they are combined.
@@ -39,6 +40,42 @@ impl Collective<'_> {
             () if kind.has_peer() && peer >= members => wrong("peer", peer, "a member of the group"),
             () if !kind.has_peer() && peer != 0 => wrong("peer", peer, "0 where no member is named"),
             () => Ok(()),
+        }
+    }
+}
+
+impl Collective<'_> {
+    fn record(&self, kind: CollectiveKind, x: &Value) -> Result<Value, Invalid> {
+        let op = CollectiveOp { kind, ..self.op.clone() };
+        Value::record(Primitive::Collective { op, group: *self.group }, &[x], Place::Internal)
+    }
+
+    /// The derivative of a collective that is linear in what all members give
+    /// together; its transpose is another collective.
+    fn linear(&self, transpose: CollectiveKind) -> Derivative<'_> {
+        Derivative::linear_unary(move |_, cotangent| self.record(transpose, cotangent))
+    }
+
+    /// The derivative of an extreme: the members that have it share it.
+    fn extreme(&self) -> Derivative<'_> {
+        let shared = |at: &Applied<'_>, change: &Value| {
+            let (x, out) = (&at.inputs[0], &at.outputs[0]);
+            let has = x.binary(BinaryOp::Equal, out)?.as_type(x.spec().dtype)?;
+            let shares = has.divide(&self.record(CollectiveKind::AllSum, &has)?)?;
+            Ok::<_, Invalid>((shares, change.clone()))
+        };
+        Derivative::Custom {
+            jvp: Box::new(move |at, tangents| {
+                let Some(tangent) = &tangents[0] else { return Ok(vec![None]) };
+                let (shares, tangent) = shared(at, tangent)?;
+                Ok(vec![Some(self.record(CollectiveKind::AllSum, &shares.multiply(&tangent)?)?)])
+            }),
+            vjp: Box::new(move |at, cotangents| {
+                let Some(cotangent) = &cotangents[0] else { return Ok(vec![None]) };
+                let (shares, cotangent) = shared(at, cotangent)?;
+                let all = self.record(CollectiveKind::AllSum, &cotangent)?;
+                Ok(vec![Some(shares.multiply(&all)?)])
+            }),
         }
     }
 }
@@ -95,11 +132,34 @@ impl Rules for Collective<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        use CollectiveKind::{
+            AllGather, AllMax, AllMin, AllSum, AllToAll, Barrier, Broadcast, Recv, ReduceScatter, Send,
+        };
+        Some(match self.op.kind {
+            AllSum => self.linear(AllSum),
+            AllGather => self.linear(ReduceScatter),
+            ReduceScatter => self.linear(AllGather),
+            AllToAll => self.linear(AllToAll),
+            Barrier => self.linear(Barrier),
+            AllMax | AllMin => self.extreme(),
+            Broadcast | Send | Recv => Derivative::Undefined(
+                "what one member gets back depends on which member it is, and all record the same graph",
+            ),
+        })
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        use CollectiveKind::{AllGather, AllToAll, ReduceScatter};
+        if !matches!(self.op.kind, AllGather | AllToAll | ReduceScatter) {
+            return Some(Batching::Same);
+        }
+        // These split and join the first axis, which has to stay first.
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            let x = inputs[0].whole(size)?;
+            let axes: Vec<usize> = [1, 0].into_iter().chain(2..x.spec().rank()).collect();
+            let value = self.record(self.op.kind, &x.transpose(&axes)?)?;
+            Ok(vec![Batched { value, axis: Some(1) }])
+        })))
     }
 
     fn cases() -> Vec<Case> {

@@ -22,11 +22,12 @@ impl Rules for Compiled<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Via(Box::new(|inputs| self.region.record(inputs))))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        // Inputs share the results' shape, whatever it is.
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

@@ -1,12 +1,14 @@
 use oneir_tensor::{DType, HostTensor, Shape};
 
 use super::case::{for_dtypes, of, t};
+use super::convolution_rules::{Windows, any_products, backwards, batched, conjugate, every};
 use super::fields::Convolution;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::sliding::{Sliding, Windowed, per_dimension, reversed, steps};
+use super::transforms::{Applied, Over};
 use super::{Case, Primitive, one};
 use crate::invalid::{dtype_is, exactly, same_dtype, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 /// Refuses what no convolution takes, and gives the number of spatial dimensions.
 pub(super) fn operands(x: &Spec, weight: &Spec) -> Result<usize, Invalid> {
@@ -53,6 +55,49 @@ impl Convolution<'_> {
     }
 }
 
+impl Convolution<'_> {
+    fn windows(&self) -> Windows<'_> {
+        Windows {
+            strides: self.strides,
+            low: self.low,
+            high: self.high,
+            dilations: self.dilations,
+            input_dilations: self.input_dilations,
+            groups: *self.groups,
+        }
+    }
+
+    /// What one operand gets of the result's cotangent.
+    fn transposed(&self, at: &Applied<'_>, cotangent: &Value, k: usize) -> Result<Value, Invalid> {
+        let (x, weight) = (&at.inputs[0], &at.inputs[1]);
+        if !any_products(&[x, weight, cotangent]) {
+            return at.inputs[k].filled_like(0.0);
+        }
+        let window = &weight.spec().shape[2..];
+        if k == 1 {
+            let sums = self.windows().by_weight(&conjugate(x)?, cotangent, window)?;
+            return if *self.flip { backwards(&sums) } else { Ok(sums) };
+        }
+        let weight = if *self.flip { backwards(weight)? } else { weight.clone() };
+        // The places after those that windows reach, and x's items among them.
+        let dims = self.dims(x.spec(), weight.spec())?;
+        let rest = dims.iter().enumerate().map(|(d, dim)| {
+            let places = self.low[d] + (dim.size - 1) * dim.spread + 1 + self.high[d];
+            places - (dim.count - 1) * dim.stride - (window[d] - 1) * self.dilations[d] - 1
+        });
+        let spread = Primitive::TransposedConvolution {
+            strides: self.strides.to_vec(),
+            low: self.low.to_vec(),
+            high: self.high.to_vec(),
+            dilations: self.dilations.to_vec(),
+            output_padding: rest.collect(),
+            groups: *self.groups,
+        };
+        let spread = Value::record(spread, &[cotangent, &conjugate(&weight)?], Place::Internal)?;
+        every(&spread, self.input_dilations, &x.spec().shape[2..])
+    }
+}
+
 impl Rules for Convolution<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [x, weight] = exactly(inputs)?;
@@ -87,11 +132,27 @@ impl Rules for Convolution<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Multilinear {
+            over: Over::All,
+            transpose: Box::new(|at, cotangent, k| self.transposed(at, cotangent, k)),
+        })
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            batched(inputs, size, *self.groups, false, |x, weight, groups| {
+                let convolution = Primitive::Convolution {
+                    strides: self.strides.to_vec(),
+                    low: self.low.to_vec(),
+                    high: self.high.to_vec(),
+                    dilations: self.dilations.to_vec(),
+                    input_dilations: self.input_dilations.to_vec(),
+                    groups,
+                    flip: *self.flip,
+                };
+                Value::record(convolution, &[x, weight], Place::Internal)
+            })
+        })))
     }
 
     fn cases() -> Vec<Case> {
@@ -241,7 +302,12 @@ impl Rules for Convolution<'_> {
             let numbers = (0..shape.iter().product()).map(|i: usize| ((i * 7) % 13) as f64 / 8.0 - 0.75);
             of(F32, shape, &numbers.collect::<Vec<_>>())
         };
-        let shapes: [(Primitive, &[usize], &[usize]); 6] = [
+        let mut grouped = plain(1, 0, 2);
+        if let Primitive::Convolution { strides, low, high, input_dilations, .. } = &mut grouped {
+            (*strides, *low, *high, *input_dilations) = (vec![4], vec![1], vec![2], vec![2]);
+        }
+        let shapes: [(Primitive, &[usize], &[usize]); 7] = [
+            (grouped, &[2, 6, 7], &[4, 3, 2]),
             (plain(2, 1, 8), &[2, 8, 9, 11], &[8, 1, 3, 3]),
             (plain(2, 0, 1), &[1, 33, 5, 5], &[17, 33, 1, 1]),
             (square([2, 3], [1, 0], [2, 4], [1, 1]), &[1, 3, 12, 13], &[5, 3, 3, 2]),

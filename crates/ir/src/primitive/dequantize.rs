@@ -4,6 +4,7 @@ use super::case::{of, t};
 use super::fields::Dequantize;
 use super::quantize::{quant, uneven};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::Over;
 use super::{Case, Primitive, Quant, QuantMode, one};
 use crate::{Invalid, Spec, Specs};
 
@@ -30,11 +31,17 @@ impl Rules for Dequantize<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        if !self.quant.has_biases() {
+            return Some(Derivative::Zero);
+        }
+        Some(Derivative::linear(Over::Only(vec![1, 2]), |at, cotangent| {
+            let (scales, biases) = self.quant.group_cotangents(&at.inputs[0], &at.inputs[1], cotangent)?;
+            Ok(vec![None, Some(scales), Some(biases)])
+        }))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

@@ -1,8 +1,9 @@
 use oneir_tensor::HostTensor;
 
-use super::Case;
 use super::fields::Fast;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::{Case, Primitive};
+use crate::fast::{FastOp, Softmax};
 use crate::{Invalid, Spec, Specs};
 
 impl Rules for Fast<'_> {
@@ -19,11 +20,17 @@ impl Rules for Fast<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Via(Box::new(|inputs| self.op.definition(inputs))))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(match self.op {
+            FastOp::Softmax(softmax) => {
+                Batching::with(|_, _| Ok(Primitive::Fast(Softmax { axis: softmax.axis + 1 }.into())))
+            }
+            // Where the result is of the same class, recognition finds it again.
+            op => Batching::Via(Box::new(|inputs| op.definition(inputs))),
+        })
     }
 
     fn cases() -> Vec<Case> {

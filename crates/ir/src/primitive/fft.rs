@@ -6,9 +6,10 @@ use oneir_tensor::{DType, HostTensor, TensorError, Values};
 use super::case::{of, t};
 use super::fields::Fft;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, zeros};
+use super::transforms::further;
 use super::{Case, FftOp, Primitive, one};
 use crate::invalid::{axis_within, dtype_is, exactly, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 /// A transform of `n` samples: its method and its roots of unity.
 enum Transform {
@@ -159,6 +160,43 @@ impl Fft<'_> {
     }
 }
 
+impl Fft<'_> {
+    /// What the input gets of the result's cotangent. Both sides are vectors of
+    /// real numbers here: of a half spectrum, all but what is its own mirror
+    /// image stands for two numbers of the whole.
+    fn transposed(&self, cotangent: &Value) -> Result<Value, Invalid> {
+        let back = |op, x: &Value| {
+            let fft = Primitive::Fft { op, axes: self.axes.clone(), sizes: self.sizes.clone() };
+            Value::record(fft, &[x], Place::Internal)
+        };
+        let samples = self.sizes.iter().product::<usize>().max(1) as f64;
+        let times = |x: &Value, factor: f64| x.multiply(&x.filled_like(factor)?);
+        match self.op {
+            FftOp::Fft => times(&back(FftOp::Ifft, cotangent)?, samples),
+            FftOp::Ifft => times(&back(FftOp::Fft, cotangent)?, 1.0 / samples),
+            FftOp::Rfft => {
+                let halved = cotangent.multiply(&self.images(cotangent, 0.5)?)?;
+                times(&back(FftOp::Irfft, &halved)?, samples)
+            }
+            FftOp::Irfft => {
+                let spectrum = back(FftOp::Rfft, cotangent)?;
+                times(&spectrum.multiply(&self.images(&spectrum, 2.0)?)?, 1.0 / samples)
+            }
+        }
+    }
+
+    /// `factor` where a half spectrum has a mirror image, 1 where it is its own.
+    fn images(&self, spectrum: &Value, factor: f64) -> Result<Value, Invalid> {
+        let spec = spectrum.spec();
+        let (axis, size) = self.halved().unwrap_or((0, 0));
+        let numbers = (0..spec.shape[axis]).map(|j| if (size - j) % size.max(1) == j { 1.0 } else { factor });
+        let mut shape = vec![1; spec.rank()];
+        shape[axis] = spec.shape[axis];
+        let numbers = Values::Float(numbers.collect()).convert(spec.dtype);
+        Value::constant(HostTensor::from_values(spec.dtype, &shape, &numbers)?).broadcast(&spec.shape)
+    }
+}
+
 impl Rules for Fft<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [x] = exactly(inputs)?;
@@ -233,11 +271,13 @@ impl Rules for Fft<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::linear_unary(|_, cotangent| self.transposed(cotangent)))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::with(|_, _| {
+            Ok(Primitive::Fft { op: *self.op, axes: further(self.axes), sizes: self.sizes.clone() })
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

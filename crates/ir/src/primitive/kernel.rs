@@ -62,11 +62,13 @@ impl Rules for Kernel<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Undefined("its source does not tell it; a custom function around it can"))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Undefined(
+            "its source is written for inputs of one shape; a custom function can tell how",
+        ))
     }
 
     fn fixes_shape(&self) -> bool {

@@ -15,6 +15,7 @@ use crate::text::{Cursor, TextError};
 use crate::{Invalid, Spec, Specs};
 
 mod case;
+mod convolution_rules;
 mod indices;
 mod lanes;
 mod lines;

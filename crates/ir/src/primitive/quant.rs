@@ -8,10 +8,10 @@
 use oneir_tensor::{DType, HostTensor, Values, bf16, f16};
 
 use super::to_fp8::e4m3_codes;
-use super::{Quant, QuantMode};
+use super::{Primitive, Quant, QuantMode, ReduceOp};
 use crate::invalid::{dtype_is, shape_is};
 use crate::primitive::EvalError;
-use crate::{Invalid, Spec};
+use crate::{Invalid, Place, Spec, Value};
 
 /// The codes, scales and biases of some groups.
 pub(super) struct Quantized {
@@ -126,6 +126,24 @@ impl Quant {
             })
         });
         Ok(restored.collect())
+    }
+
+    /// Of affine groups, what their scales and biases get of the cotangent of
+    /// the numbers that they stand for.
+    pub(super) fn group_cotangents(
+        &self,
+        words: &Value,
+        scales: &Value,
+        cotangent: &Value,
+    ) -> Result<(Value, Value), Invalid> {
+        let codes = Primitive::Dequantize { quant: self.clone(), dtype: scales.spec().dtype };
+        let (ones, zeros) = (scales.filled_like(1.0)?, scales.filled_like(0.0)?);
+        let codes = Value::record(codes, &[words, &ones, &zeros], Place::Internal)?;
+        let shape = &scales.spec().shape;
+        let groups: Vec<usize> = shape.iter().copied().chain([self.group_size]).collect();
+        let summed =
+            |x: &Value| x.reshape(&groups)?.reduce(ReduceOp::Sum, &[groups.len() - 1])?.reshape(shape);
+        Ok((summed(&cotangent.multiply(&codes)?)?, summed(cotangent)?))
     }
 
     /// The codes of numbers of `dtype`: whole groups of them.

@@ -63,11 +63,12 @@ impl Rules for Quantize<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Undefined("codes are integers, and a change of a number moves them in jumps"))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        // Groups lie along the last axis.
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

@@ -3,11 +3,12 @@ use oneir_tensor::{DType, HostTensor, Values};
 use super::case::{for_dtypes, of, t};
 use super::dequantize::quantized;
 use super::fields::QuantizedMatmul;
-use super::matmul::multiply;
+use super::matmul::{adjoint, multiply};
 use super::quantize::{quant, uneven};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
+use super::transforms::{Batched, Slots};
 use super::{Case, Primitive, Quant, QuantMode, one};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl QuantizedMatmul<'_> {
     /// The specs of the dequantized matrix and of the product.
@@ -33,6 +34,85 @@ impl QuantizedMatmul<'_> {
         }
         let out = x.with_shape(x.shape.with(x.rank() - 1, of_result));
         Ok((w, out))
+    }
+}
+
+impl QuantizedMatmul<'_> {
+    fn record(&self, transpose: bool, inputs: &[&Value]) -> Result<Value, Invalid> {
+        let product = Primitive::QuantizedMatmul { quant: self.quant.clone(), transpose };
+        Value::record(product, inputs, Place::Internal)
+    }
+
+    fn tangent(&self, inputs: &[Value], tangents: &[Option<Value>]) -> Result<Option<Value>, Invalid> {
+        let [x, words, scales, ..] = inputs else { return Ok(None) };
+        let mut all: Vec<&Value> = inputs.iter().collect();
+        let by_x = match &tangents[0] {
+            Some(tangent) => {
+                all[0] = tangent;
+                Some(self.record(*self.transpose, &all)?)
+            }
+            None => None,
+        };
+        // Linear in scales and biases together, with the codes as they are.
+        let (by_scales, by_biases) = (&tangents[2], tangents.get(3).and_then(Option::as_ref));
+        if by_scales.is_none() && by_biases.is_none() {
+            return Ok(by_x);
+        }
+        let zeros = scales.filled_like(0.0)?;
+        let (by_scales, by_biases) = (by_scales.as_ref().unwrap_or(&zeros), by_biases.unwrap_or(&zeros));
+        let by_matrix = self.record(*self.transpose, &[x, words, by_scales, by_biases])?;
+        Ok(Some(match by_x {
+            Some(by_x) => by_x.add(&by_matrix)?,
+            None => by_matrix,
+        }))
+    }
+
+    fn cotangents(&self, inputs: &[Value], cotangent: &Value) -> Result<Slots, Invalid> {
+        let specs: Vec<&Spec> = inputs.iter().map(Value::spec).collect();
+        let (matrix, out) = self.specs(&specs)?;
+        let mut all: Vec<&Value> = inputs.iter().collect();
+        all[0] = cotangent;
+        let mut slots = vec![None; inputs.len()];
+        slots[0] = Some(self.record(!self.transpose, &all)?);
+        if self.quant.has_biases() {
+            // What the matrix would get, if it were not quantized.
+            let (mut left, mut right) = (inputs[0].clone(), cotangent.clone());
+            if matrix.rank() == 2 {
+                left = left.reshape(&[left.spec().shape.rows(), left.spec().shape.cols()])?;
+                right = right.reshape(&[left.spec().shape[0], out.shape.cols()])?;
+            }
+            if *self.transpose {
+                std::mem::swap(&mut left, &mut right);
+            }
+            let whole = adjoint(&left)?.matmul(&right)?;
+            let (scales, biases) = self.quant.group_cotangents(&inputs[1], &inputs[2], &whole)?;
+            (slots[2], slots[3]) = (Some(scales), Some(biases));
+        }
+        Ok(slots)
+    }
+
+    fn batched(&self, inputs: &[Batched], size: usize) -> Result<Vec<Batched>, Invalid> {
+        let packed = &inputs[1..];
+        let front = |value| vec![Batched { value, axis: Some(0) }];
+        let x = inputs[0].whole(size)?;
+        let plain = inputs[2].spec().rank() == 2;
+        if plain && packed.iter().all(|p| p.axis.is_none()) {
+            let all: Vec<&Value> = std::iter::once(&x).chain(packed.iter().map(|p| &p.value)).collect();
+            return Ok(front(self.record(*self.transpose, &all)?));
+        }
+        let packed = packed.iter().map(|p| p.whole(size)).collect::<Result<Vec<_>, _>>()?;
+        if !plain {
+            let all: Vec<&Value> = std::iter::once(&x).chain(&packed).collect();
+            return Ok(front(self.record(*self.transpose, &all)?));
+        }
+        // A matrix for each of the batch meets all rows of its x at once.
+        let lead = &x.spec().shape[1..x.spec().rank() - 1];
+        let rows = x.reshape(&[size, lead.iter().product(), x.spec().shape.cols()])?;
+        let all: Vec<&Value> = std::iter::once(&rows).chain(&packed).collect();
+        let product = self.record(*self.transpose, &all)?;
+        let shape: Vec<usize> =
+            std::iter::once(size).chain(lead.iter().copied()).chain([product.spec().shape.cols()]).collect();
+        Ok(front(product.reshape(&shape)?))
     }
 }
 
@@ -65,11 +145,17 @@ impl Rules for QuantizedMatmul<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Custom {
+            jvp: Box::new(|at, tangents| Ok(vec![self.tangent(at.inputs, tangents)?])),
+            vjp: Box::new(|at, cotangents| match &cotangents[0] {
+                Some(cotangent) => self.cotangents(at.inputs, cotangent),
+                None => Ok(vec![None; at.inputs.len()]),
+            }),
+        })
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| self.batched(inputs, size))))
     }
 
     fn cases() -> Vec<Case> {

@@ -2,12 +2,14 @@ use oneir_tensor::{DType, HostTensor, Shape};
 
 use super::case::{for_dtypes, of, t};
 use super::convolution::operands;
+use super::convolution_rules::{Windows, any_products, batched, conjugate, every};
 use super::fields::TransposedConvolution;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::sliding::{Sliding, Windowed, addressable, per_dimension, reversed, span, steps};
+use super::transforms::{Applied, Over};
 use super::{Case, Primitive, one};
 use crate::invalid::{exactly, shape_is};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl TransposedConvolution<'_> {
     /// The windows of x, spread out, that each place of the result sums.
@@ -61,6 +63,39 @@ impl TransposedConvolution<'_> {
     }
 }
 
+impl TransposedConvolution<'_> {
+    /// What one operand gets of the result's cotangent.
+    fn transposed(&self, at: &Applied<'_>, cotangent: &Value, k: usize) -> Result<Value, Invalid> {
+        let (x, weight) = (&at.inputs[0], &at.inputs[1]);
+        if !any_products(&[x, weight, cotangent]) {
+            return at.inputs[k].filled_like(0.0);
+        }
+        let ones = vec![1; self.strides.len()];
+        if k == 1 {
+            let windows = Windows {
+                strides: self.strides,
+                low: self.low,
+                high: self.high,
+                dilations: self.dilations,
+                input_dilations: &ones,
+                groups: *self.groups,
+            };
+            return windows.by_weight(cotangent, &conjugate(x)?, &weight.spec().shape[2..]);
+        }
+        let gathered = Primitive::Convolution {
+            strides: self.strides.to_vec(),
+            low: self.low.to_vec(),
+            high: self.high.to_vec(),
+            dilations: self.dilations.to_vec(),
+            input_dilations: ones.clone(),
+            groups: *self.groups,
+            flip: false,
+        };
+        let gathered = Value::record(gathered, &[cotangent, &conjugate(weight)?], Place::Internal)?;
+        every(&gathered, &ones, &x.spec().shape[2..])
+    }
+}
+
 impl Rules for TransposedConvolution<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
         let [x, weight] = exactly(inputs)?;
@@ -104,11 +139,26 @@ impl Rules for TransposedConvolution<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(Derivative::Multilinear {
+            over: Over::All,
+            transpose: Box::new(|at, cotangent, k| self.transposed(at, cotangent, k)),
+        })
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        Some(Batching::Custom(Box::new(|inputs, size| {
+            batched(inputs, size, *self.groups, true, |x, weight, groups| {
+                let spread = Primitive::TransposedConvolution {
+                    strides: self.strides.to_vec(),
+                    low: self.low.to_vec(),
+                    high: self.high.to_vec(),
+                    dilations: self.dilations.to_vec(),
+                    output_padding: self.output_padding.to_vec(),
+                    groups,
+                };
+                Value::record(spread, &[x, weight], Place::Internal)
+            })
+        })))
     }
 
     fn cases() -> Vec<Case> {
@@ -223,6 +273,7 @@ impl Rules for TransposedConvolution<'_> {
             groups: 3,
         };
         let shapes = vec![
+            Case::parity(line(2, 1, 0, 5, 2), vec![ramp(&[2, 4, 3]), ramp(&[4, 3, 2])]),
             Case::parity(upsampled, vec![ramp(&[2, 6, 5, 7]), ramp(&[6, 4, 3, 3])]),
             Case::parity(line(4, 2, 2, 0, 1), vec![ramp(&[1, 5, 30]), ramp(&[5, 2, 8])]),
         ];

@@ -1,3 +1,4 @@
+use oneir_array::fast::{self, Attended};
 use oneir_array::fft::{self, Frames, Norm};
 use oneir_array::linalg::{self, Order, Triangle};
 use oneir_array::random::{self, Samples};
@@ -7,7 +8,9 @@ use super::{Results, one, two, with};
 use crate::call::Call;
 
 pub(super) fn call(op: &str, c: &Call<'_>) -> Option<Results> {
-    [products, convolutions, quantized, algebra, transforms, draws].iter().find_map(|family| family(op, c))
+    [products, convolutions, quantized, algebra, transforms, draws, fused]
+        .iter()
+        .find_map(|family| family(op, c))
 }
 
 fn products(op: &str, c: &Call<'_>) -> Option<Results> {
@@ -287,5 +290,35 @@ impl<'a> Call<'a> {
         let usual = Quantization::new(mode);
         let or = |k, usual| self.maybe_int(k).map_or(usual, |n| n as usize);
         Some(Quantization { mode, group_size: or(k, usual.group_size), bits: or(k + 1, usual.bits) })
+    }
+}
+
+fn fused(op: &str, c: &Call<'_>) -> Option<Results> {
+    let x = || c.x(0);
+    match op {
+        "fast.rms_norm" => one(fast::rms_norm(x(), c.array(1), c.float(2))),
+        "fast.layer_norm" => one(fast::layer_norm(x(), c.array(1), c.array(2), c.float(3))),
+        "fast.rope" => {
+            let (dims, traditional) = (c.int(1) as usize, c.flag(2));
+            let (base, scale, freqs) = (c.maybe_float(3), c.float(4), c.array(6));
+            one(match c.array(5) {
+                Some(offset) => fast::rope(x(), dims, traditional, base, scale, offset, freqs),
+                None => fast::rope(x(), dims, traditional, base, scale, c.int(5), freqs),
+            })
+        }
+        "fast.scaled_dot_product_attention" => {
+            let mask = match c.array(4) {
+                Some(mask) => Attended::Mask(mask),
+                None if c.is_text(4) => Attended::Causal,
+                None => Attended::All,
+            };
+            one(fast::scaled_dot_product_attention(x(), c.x(1), c.x(2), c.float(3), mask, c.array(5)))
+        }
+        "fast.cross_entropy" => one(fast::cross_entropy(x(), c.x(1))),
+        "fast.gated_delta_update" => {
+            let [q, k, v, gamma, beta] = [0, 1, 2, 3, 4].map(|k| c.x(k));
+            two(fast::gated_delta_update(q, k, v, gamma, beta, c.array(5), c.array(6)))
+        }
+        _ => None,
     }
 }

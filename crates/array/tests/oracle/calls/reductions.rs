@@ -21,7 +21,7 @@ pub(super) fn call(op: &str, c: &Call<'_>) -> Option<Results> {
         "minmax" => two(x().minmax(c.axes(1), c.flag(2))),
         "argmax" => one(x().argmax(c.axes(1), c.flag(2))),
         "argmin" => one(x().argmin(c.axes(1), c.flag(2))),
-        "softmax" => one(x().softmax(c.int(1))),
+        "softmax" => one(x().softmax(c.axes(1))),
         "cumsum" | "cumulative_sum" => one(c.scanned().cumsum(c.axes(1), c.flag(2), c.flag(3))),
         "cumprod" | "cumulative_prod" => one(c.scanned().cumprod(c.axes(1), c.flag(2), c.flag(3))),
         "cummax" => one(x().cummax(c.axes(1), c.flag(2), c.flag(3))),

@@ -22,8 +22,6 @@ macro_rules! unary_of {
             ArcSin => $t, |x| x.asin();
             ArcCos => $t, |x| x.acos();
             ArcTan => $t, |x| x.atan();
-            ArcSinh => $t, |x| x.asinh();
-            ArcCosh => $t, |x| x.acosh();
             ArcTanh => $t, |x| x.atanh();
             Floor => $t, |x| x.floor();
             Ceil => $t, |x| x.ceil();
@@ -87,6 +85,8 @@ pub(super) fn unary_f64(level: Level, op: UnaryOp) -> Option<StepFn> {
     };
     match op {
         UnaryOp::Erf => Some(rare_f64::<{ Rare::ERF }>),
+        UnaryOp::ArcSinh => Some(rare_f64::<{ Rare::ARC_SINH }>),
+        UnaryOp::ArcCosh => Some(rare_f64::<{ Rare::ARC_COSH }>),
         UnaryOp::ErfInv => Some(rare_f64::<{ Rare::ERF_INV }>),
         UnaryOp::LogGamma => Some(rare_f64::<{ Rare::LOG_GAMMA }>),
         UnaryOp::Digamma => Some(rare_f64::<{ Rare::DIGAMMA }>),
@@ -136,11 +136,15 @@ impl Rare {
     const LOG_GAMMA: u8 = 2;
     const DIGAMMA: u8 = 3;
     const TRIGAMMA: u8 = 4;
+    const ARC_SINH: u8 = 5;
+    const ARC_COSH: u8 = 6;
 
     fn eval(which: u8, x: Vec<f64>) -> Vec<f64> {
         let op = match which {
             Rare::ERF => UnaryOp::Erf,
             Rare::ERF_INV => UnaryOp::ErfInv,
+            Rare::ARC_SINH => UnaryOp::ArcSinh,
+            Rare::ARC_COSH => UnaryOp::ArcCosh,
             Rare::DIGAMMA => UnaryOp::Digamma,
             Rare::TRIGAMMA => UnaryOp::Trigamma,
             _ => UnaryOp::LogGamma,

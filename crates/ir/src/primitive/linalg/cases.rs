@@ -382,5 +382,30 @@ fn larger() -> Vec<Case> {
             cases.push(Case::parity(linalg(op), vec![heavy.clone(), b.clone()]));
         }
     }
+    // Complex matrices without structure, for derivatives.
+    for (m, n) in [(3, 3), (4, 2), (2, 4)] {
+        let part = |i: usize| ((i * i * 5 + 3 * i) % 17) as f64 / 8.0 - 1.0;
+        let parts: Vec<[f64; 2]> = (0..m * n).map(|i| [part(i), part(i + 40)]).collect();
+        let a = complex(&[m, n], &parts);
+        for op in [LinalgOp::Qr, LinalgOp::Lu, LinalgOp::LuFactor, LinalgOp::Svd] {
+            cases.push(Case::parity(linalg(op), vec![a.clone()]));
+        }
+        if m != n {
+            continue;
+        }
+        for op in [LinalgOp::Inverse, LinalgOp::Det, LinalgOp::Eigh, LinalgOp::Eig] {
+            cases.push(Case::parity(linalg(op), vec![a.clone()]));
+        }
+        let heavy: Vec<[f64; 2]> = parts
+            .iter()
+            .enumerate()
+            .map(|(i, &[x, y])| if i % (n + 1) == 0 { [x + 6.0, 0.0] } else { [x, y] })
+            .collect();
+        let heavy = complex(&[n, n], &heavy);
+        cases.push(Case::parity(linalg(LinalgOp::Cholesky), vec![heavy.clone()]));
+        for op in [LinalgOp::Solve, LinalgOp::SolveLower, LinalgOp::SolveUpper] {
+            cases.push(Case::parity(linalg(op), vec![heavy.clone(), a.clone()]));
+        }
+    }
     cases
 }

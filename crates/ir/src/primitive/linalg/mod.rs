@@ -9,9 +9,12 @@ use crate::invalid::{dtype_is, exactly, same_dtype, shape_is};
 use crate::{Invalid, Spec, Specs};
 
 mod cases;
+mod derivatives;
 mod eigen;
 mod matrix;
 mod orthogonal;
+mod recorded;
+mod spectra;
 mod triangular;
 
 use matrix::{Matrix, Number};
@@ -189,11 +192,12 @@ impl Rules for Linalg<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        Some(derivatives::of(*self.op))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        // Matrices are in the last two dimensions.
+        Some(Batching::Same)
     }
 
     fn cases() -> Vec<Case> {

@@ -18,6 +18,9 @@ mod convolutions;
 mod fourier;
 #[path = "parity/gathers.rs"]
 mod gathers;
+#[cfg(feature = "faer")]
+#[path = "parity/matrices.rs"]
+mod matrices;
 #[path = "parity/regions.rs"]
 mod regions;
 #[path = "parity/rows.rs"]

@@ -4,6 +4,8 @@ mod convolution;
 mod fft;
 mod fold;
 mod gather;
+#[cfg(feature = "faer")]
+mod linalg;
 mod matmul;
 mod movement;
 mod norms;
@@ -36,6 +38,8 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(pad::rows());
         rows.extend(windows::rows());
         rows.extend(fft::rows());
+        #[cfg(feature = "faer")]
+        rows.extend(linalg::rows());
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

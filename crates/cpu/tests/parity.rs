@@ -21,6 +21,8 @@ mod gathers;
 #[cfg(feature = "faer")]
 #[path = "parity/matrices.rs"]
 mod matrices;
+#[path = "parity/order.rs"]
+mod order;
 #[path = "parity/regions.rs"]
 mod regions;
 #[path = "parity/rows.rs"]
@@ -201,6 +203,9 @@ const FAST: &[&str] = &[
     "softmax",
     "layer_norm",
     "rms_norm",
+    "sort",
+    "arg_sort",
+    "scan",
 ];
 
 /// Whether a fast kernel must take the case.

@@ -6,6 +6,7 @@ mod fold;
 mod gather;
 #[cfg(feature = "faer")]
 mod linalg;
+mod lines;
 mod matmul;
 mod movement;
 mod norms;
@@ -13,7 +14,9 @@ mod pad;
 mod reduce;
 mod reference;
 mod region;
+mod scan;
 mod softmax;
+mod sort;
 mod starts;
 mod transpose;
 mod windows;
@@ -38,6 +41,8 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(pad::rows());
         rows.extend(windows::rows());
         rows.extend(fft::rows());
+        rows.extend(scan::rows());
+        rows.extend(sort::rows());
         #[cfg(feature = "faer")]
         rows.extend(linalg::rows());
     }

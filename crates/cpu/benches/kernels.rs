@@ -58,7 +58,7 @@ impl Bench {
             Work::Bytes(bytes) => format!("{:8.1} GB/s", bytes / time / 1e9),
             Work::Flops(flops) => format!("{:8.1} GFLOP/s", flops / time / 1e9),
         };
-        println!("{name:34} {:9.3} ms {rate}  {kernels:?}", time * 1e3);
+        println!("{name:34} {:9.3} ms (least {:.3}) {rate}  {kernels:?}", time * 1e3, times[0] * 1e3);
     }
 
     fn random(&self, dtype: DType, shape: &[usize]) -> Evaluated {

@@ -25,7 +25,7 @@ macro_rules! key {
 
         #[inline(always)]
         fn at(self, place: u32) -> $placed {
-            <$placed>::from(self) << PLACE | <$placed>::from(place)
+            (<$placed>::from(self) << PLACE) | <$placed>::from(place)
         }
 
         #[inline(always)]
@@ -160,7 +160,7 @@ impl Ordered for Complex32 {
     /// By the real part, then by the imaginary one.
     #[inline(always)]
     fn key(self) -> u64 {
-        if self.is_nan() { u64::MAX } else { u64::from(self.re.key()) << 32 | u64::from(self.im.key()) }
+        if self.is_nan() { u64::MAX } else { (u64::from(self.re.key()) << 32) | u64::from(self.im.key()) }
     }
 }
 

@@ -241,7 +241,7 @@ fn launch<M: Method>(walk: Walk) -> Answer {
 /// The operand and the result are what the lines and `M` say, and scratch holds
 /// the entries of a line twice.
 unsafe fn whole_lines<M: Method>(lines: &Lines, args: &Args<'_>) {
-    let n = lines.len;
+    let (n, inner) = (lines.len, lines.inner);
     // SAFETY: as the caller promises.
     let (from, to, entries, other) = unsafe {
         let entries = args.scratch.cast::<M::Entry>();
@@ -274,12 +274,12 @@ unsafe fn whole_lines<M: Method>(lines: &Lines, args: &Args<'_>) {
         args.threads.for_chunks(n, GRAIN, |range| {
             for k in range {
                 // SAFETY: as above.
-                unsafe { *result.get().add(k * lines.inner) = M::leave(sorted[k], &line) };
+                unsafe { *result.get().add(k * inner) = M::leave(sorted[k], &line) };
             }
         });
         if hidden.into_inner() {
             // SAFETY: as above.
-            unsafe { M::mend(sorted, &line, |k, x| *to.add(k * lines.inner) = x) };
+            unsafe { M::mend(sorted, &line, |k, x| *to.add(k * inner) = x) };
         }
     }
 }
@@ -290,7 +290,7 @@ unsafe fn whole_lines<M: Method>(lines: &Lines, args: &Args<'_>) {
 /// # Safety
 /// The operand and the result are what the lines and `M` say.
 unsafe fn blocks<M: Method>(lines: &Lines, args: &Args<'_>) {
-    let n = lines.len;
+    let (n, inner) = (lines.len, lines.inner);
     if n == 0 {
         return;
     }
@@ -320,12 +320,12 @@ unsafe fn blocks<M: Method>(lines: &Lines, args: &Args<'_>) {
                 let to = to.add(lines.place(first));
                 for k in 0..n {
                     for (j, line) in block.iter().enumerate() {
-                        *to.add(k * lines.inner + j) = M::leave(entries[j * n + k], line);
+                        *to.add(k * inner + j) = M::leave(entries[j * n + k], line);
                     }
                 }
                 if hidden {
                     for (j, (line, entries)) in block.iter().zip(entries.chunks_exact(n)).enumerate() {
-                        M::mend(entries, line, |k, x| *to.add(k * lines.inner + j) = x);
+                        M::mend(entries, line, |k, x| *to.add(k * inner + j) = x);
                     }
                 }
             }

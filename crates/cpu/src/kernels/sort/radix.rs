@@ -10,6 +10,8 @@ use crate::par::Crew;
 const FEW: usize = 80;
 /// Entries from which fewer and wider digits are quicker.
 const MANY: usize = 4096;
+/// Entries that are near while all their digits are counted.
+const NEAR: usize = 1024;
 
 /// What is sorted: keys, or keys with something in their lower bits.
 pub(super) trait Entry: Copy + Ord + Default + Send + Sync + 'static {
@@ -80,9 +82,11 @@ fn alone<E: Entry, const BASE: usize>(
     let n = entries.len();
     let digits = (low..high).step_by(BASE.trailing_zeros() as usize);
     let mut counts = vec![[0u32; BASE]; digits.len()];
-    for entry in &*entries {
+    for near in entries.chunks(NEAR) {
         for (counts, bit) in counts.iter_mut().zip(digits.clone()) {
-            counts[entry.digit::<BASE>(bit)] += 1;
+            for entry in near {
+                counts[entry.digit::<BASE>(bit)] += 1;
+            }
         }
     }
     let (mut from, mut to) = (entries.as_mut_ptr(), other.as_mut_ptr().cast::<E>());
@@ -195,7 +199,7 @@ mod tests {
                 assert_eq!(found, sorted);
                 // By the upper half; the lower counts up.
                 let mut found: Vec<u64> =
-                    random.iter().enumerate().map(|(i, x)| (x >> 12) % 97 << 32 | i as u64).collect();
+                    random.iter().enumerate().map(|(i, x)| (((x >> 12) % 97) << 32) | i as u64).collect();
                 let mut sorted = found.clone();
                 sorted.sort_by_key(|x| x >> 32);
                 sort(&mut found, &mut vec![MaybeUninit::uninit(); n], (32, 64), crew);

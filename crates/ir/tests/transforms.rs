@@ -302,10 +302,10 @@ impl Found {
 }
 
 /// Primitives whose derivative is to come, or undefined.
-const NO_DERIVATIVE: &[&str] = &["collective", "if_else", "linalg", "quantize", "scan_over", "unary", "view"];
+const NO_DERIVATIVE: &[&str] = &["collective", "linalg", "quantize", "unary", "view", "while_loop"];
 
 /// Primitives whose batching is to come, or undefined.
-const NO_BATCHING: &[&str] = &["if_else", "narrow", "scan_over", "while_loop"];
+const NO_BATCHING: &[&str] = &["narrow"];
 
 #[test]
 fn derivatives_are_those_of_finite_differences() {

@@ -6,6 +6,7 @@ use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive};
 use crate::graph::Body;
 use crate::invalid::{dtype_is, shape_is};
+use crate::transform::control;
 use crate::{Invalid, Spec, Specs};
 
 impl Rules for If<'_> {
@@ -40,11 +41,16 @@ impl Rules for If<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+        let bodies = [self.then, self.otherwise];
+        Some(Derivative::Bodies {
+            jvp: Box::new(move |at, tangents| control::if_jvp(bodies, at, tangents)),
+            vjp: Ok(Box::new(move |at, cotangents| control::if_vjp(bodies, at, cotangents))),
+        })
     }
 
     fn batching(&self) -> Option<Batching<'_>> {
-        None
+        let bodies = [self.then, self.otherwise];
+        Some(Batching::Bodies(Box::new(move |inputs, size| control::if_batched(bodies, inputs, size))))
     }
 
     fn cases() -> Vec<Case> {

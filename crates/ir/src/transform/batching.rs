@@ -102,6 +102,7 @@ impl Primitive {
                 all(change(&specs.iter().collect::<Vec<_>>(), size)?)
             }
             Some(Batching::Custom(map)) => Ok(map(inputs, size)?),
+            Some(Batching::Bodies(map)) => map(inputs, size),
             Some(Batching::Via(graph)) => {
                 let one: Vec<Value> = inputs.iter().map(|x| Value::placeholder(x.spec())).collect();
                 vmap(&graph(&one)?, &one, inputs, size)

@@ -187,6 +187,7 @@ impl Primitive {
             }
             Some(Derivative::Chosen(_)) => Ok(vec![None; at.outputs.len()]),
             Some(Derivative::Custom { jvp, .. }) => Ok(jvp(at, tangents)?),
+            Some(Derivative::Bodies { jvp, .. }) => Ok(jvp(at, tangents)?),
         })
     }
 
@@ -218,6 +219,8 @@ impl Primitive {
             }
             Some(Derivative::Chosen(_)) => Ok(vec![None; at.inputs.len()]),
             Some(Derivative::Custom { vjp, .. }) => Ok(vjp(at, cotangents)?),
+            Some(Derivative::Bodies { vjp: Ok(vjp), .. }) => Ok(vjp(at, cotangents)?),
+            Some(Derivative::Bodies { vjp: Err(why), .. }) => Err(Missing::Undefined(self.name(), why)),
         })
     }
 

@@ -1,6 +1,8 @@
 //! The derivatives of convolutions by their operands, and convolutions of
 //! batches as one convolution of more items, channels or groups.
 
+use oneir_tensor::HostTensor;
+
 use super::{Batched, Primitive};
 use crate::{Invalid, Place, UnaryOp, Value};
 
@@ -97,9 +99,8 @@ impl Windows<'_> {
 }
 
 /// A convolution of a batch: `record` makes it of x, the weight and the number of
-/// groups. `inputs` says which axis of the weight a group's channels are: in a
-/// transposed convolution the first axis is x's channels and the second the
-/// result's.
+/// groups. The weight of a transposed one has x's channels first and then those of
+/// a group of the result; else it is the other way round.
 pub(super) fn batched(
     inputs: &[Batched],
     size: usize,
@@ -110,6 +111,11 @@ pub(super) fn batched(
     let (x, weight) = (&inputs[0], &inputs[1]);
     let (xs, ws) = (x.spec().shape, weight.spec().shape);
     let found = |value, axis| Ok(vec![Batched { value, axis: Some(axis) }]);
+    if size == 0 {
+        let one = record(&Value::placeholder(x.spec()), &Value::placeholder(weight.spec()), groups)?;
+        let none = HostTensor::zeros(one.spec().dtype, &shape_of(&[0], &one.spec().shape))?;
+        return found(Value::constant(none), 0);
+    }
     let with_both = || -> Result<Value, Invalid> {
         // Each of the batch has groups of its own.
         let input = arranged(&x.whole(size)?, &[1, 0], &shape_of(&[xs[0], size * xs[1]], &xs[2..]))?;
@@ -140,7 +146,7 @@ pub(super) fn batched(
         (Some(_), Some(_)) => {
             let sums = with_both()?;
             let (channels, spatial) = (sums.spec().shape[1], &sums.spec().shape[2..]);
-            found(sums.reshape(&shape_of(&[xs[0], size, channels / size.max(1)], spatial))?, 1)
+            found(sums.reshape(&shape_of(&[xs[0], size, channels / size], spatial))?, 1)
         }
     }
 }

@@ -96,12 +96,25 @@ impl Rules for While<'_> {
             body: Body::build(&specs, |x| Ok(vec![x[0].add(&x[0])?])),
             carried: 1,
         };
+        let specs = [Spec::new(DType::F64, [2]), Spec::new(DType::F64, [])];
+        let halve = Primitive::While {
+            condition: Body::build(&specs, |x| {
+                let sum = x[0].reduce(ReduceOp::Sum, &[0])?.reshape(&[])?;
+                Ok(vec![x[1].binary(BinaryOp::Less, &sum)?])
+            }),
+            body: Body::build(&specs, |x| {
+                let less = x[0].multiply(&x[0].filled_like(0.25)?)?;
+                Ok(vec![less.multiply(&x[1].broadcast(&[2])?)?])
+            }),
+            carried: 1,
+        };
         let counted = |from: i32| {
             vec![t(&[], &[from]), t(&[2], &[0.5f32, 3.0]), t(&[], &[4i32]), t(&[2], &[0.5f32, -0.25])]
         };
         vec![
             Case::parity(grow.clone(), counted(0)),
             Case::parity(grow, counted(4)),
+            Case::parity(halve, vec![t(&[2], &[5f64, 3.0]), t(&[], &[1f64])]),
             Case::parity(double.clone(), vec![t(&[2], &[0.5f32, 1.0]), t(&[], &[30f32])]),
             Case::parity(double, vec![t(&[2], &[5f32, 1.0]), t(&[], &[10f32])]),
             Case::new(count.clone(), vec![t(&[], &[3i32]), t(&[], &[40i32])], vec![t(&[], &[48i32])]),

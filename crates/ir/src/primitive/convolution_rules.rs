@@ -1,8 +1,6 @@
 //! The derivatives of convolutions by their operands, and convolutions of
 //! batches as one convolution of more items, channels or groups.
 
-use oneir_tensor::HostTensor;
-
 use super::{Batched, Primitive};
 use crate::{Invalid, Place, UnaryOp, Value};
 
@@ -111,11 +109,6 @@ pub(super) fn batched(
     let (x, weight) = (&inputs[0], &inputs[1]);
     let (xs, ws) = (x.spec().shape, weight.spec().shape);
     let found = |value, axis| Ok(vec![Batched { value, axis: Some(axis) }]);
-    if size == 0 {
-        let one = record(&Value::placeholder(x.spec()), &Value::placeholder(weight.spec()), groups)?;
-        let none = HostTensor::zeros(one.spec().dtype, &shape_of(&[0], &one.spec().shape))?;
-        return found(Value::constant(none), 0);
-    }
     let with_both = || -> Result<Value, Invalid> {
         // Each of the batch has groups of its own.
         let input = arranged(&x.whole(size)?, &[1, 0], &shape_of(&[xs[0], size * xs[1]], &xs[2..]))?;

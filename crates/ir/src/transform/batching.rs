@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use oneir_tensor::HostTensor;
+
 use super::TransformError;
 use super::walk::{Walk, primitive_of};
 use crate::primitive::{Batched, Batching, RuleToCome};
@@ -85,6 +87,17 @@ impl Primitive {
             let values: Vec<&Value> = inputs.iter().map(|x| &x.value).collect();
             let found = Value::record_all(self.clone(), &values, place.clone())?;
             return Ok(found.into_iter().map(|value| Batched { value, axis: None }).collect());
+        }
+        if size == 0 {
+            // Of nothing there is nothing to compute, whatever the rule.
+            let specs: Vec<Spec> = inputs.iter().map(Batched::spec).collect();
+            let empty = |spec: Spec| {
+                let shape: Vec<usize> = std::iter::once(0).chain(spec.shape.iter().copied()).collect();
+                let value = Value::constant(HostTensor::zeros(spec.dtype, &shape)?);
+                Ok(Batched { value, axis: Some(0) })
+            };
+            let results = self.infer(&specs.iter().collect::<Vec<_>>())?;
+            return results.into_iter().map(empty).collect::<Result<_, Invalid>>().map_err(Into::into);
         }
         let all = |primitive: Primitive| -> Result<Vec<Batched>, TransformError> {
             let whole = inputs.iter().map(|x| x.whole(size)).collect::<Result<Vec<_>, _>>()?;

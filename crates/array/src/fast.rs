@@ -1,7 +1,7 @@
 //! Operations of models, each as one fused operation where there is a class for it.
 
 use oneir_ir::fast::{Attention, FastOp, LayerNorm, RmsNorm, Softmax};
-use oneir_ir::{Primitive, Real, Value};
+use oneir_ir::{Primitive, Real, Value, undone};
 use oneir_tensor::{DType, promote};
 
 pub use oneir_ir::fast::{Activation, Mask};
@@ -41,11 +41,7 @@ impl Array {
             let mut sizes: Vec<usize> = kept.iter().map(|&d| shape[d]).collect();
             sizes.push(axes.iter().map(|&d| shape[d]).product());
             let found = along(&place.reshape(&turned, &sizes)?, kept.len())?;
-            let mut back = vec![0; order.len()];
-            for (i, &axis) in order.iter().enumerate() {
-                back[axis] = i;
-            }
-            place.transpose(&place.reshape(&found, &turned.spec().shape)?, &back)
+            place.transpose(&place.reshape(&found, &turned.spec().shape)?, &undone(&order))
         })
     }
 

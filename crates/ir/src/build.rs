@@ -91,3 +91,12 @@ impl Value {
         Value::apply(Primitive::Select, &[self, a, b])
     }
 }
+
+/// The order of axes that undoes a transposition to `axes`.
+pub fn undone(axes: &[usize]) -> Vec<usize> {
+    let mut back = vec![0; axes.len()];
+    for (i, &axis) in axes.iter().enumerate() {
+        back[axis] = i;
+    }
+    back
+}

@@ -36,6 +36,7 @@ pub mod transform;
 pub mod verify;
 
 pub use attr::Real;
+pub use build::undone;
 pub use invalid::Invalid;
 pub use lift::{Cut, Leaves, Lifted};
 pub use node::{Node, Payload, Place, Source, State, Trace, Value};

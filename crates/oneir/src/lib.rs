@@ -78,8 +78,9 @@ pub use oneir_runtime as runtime;
 pub use oneir_tensor as tensor;
 
 pub use oneir_array::{
-    Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, array,
-    async_eval, eval, eval_on, files, ix, ops,
+    Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, Tree, array,
+    async_eval, eval, eval_on, fast, fft, files, grad, ix, jvp, linalg, ops, random, value_and_grad, vjp,
+    vmap,
 };
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};

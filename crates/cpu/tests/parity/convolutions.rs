@@ -6,6 +6,25 @@ use oneir_tensor::DType;
 
 use super::{Numbers, Stored, assert_close, device, run};
 
+/// A convolution over planes.
+fn convolution(
+    strides: [usize; 2],
+    low: [usize; 2],
+    high: [usize; 2],
+    dilations: [usize; 2],
+    groups: usize,
+) -> Primitive {
+    Primitive::Convolution {
+        strides: strides.to_vec(),
+        low: low.to_vec(),
+        high: high.to_vec(),
+        dilations: dilations.to_vec(),
+        input_dilations: vec![1, 1],
+        groups,
+        flip: false,
+    }
+}
+
 #[test]
 fn convolutions_of_many_geometries() {
     let mut numbers = Numbers::new(29);
@@ -62,15 +81,7 @@ fn more_columns_than_a_chunk_holds() {
     let mut numbers = Numbers::new(31);
     let (x, w) =
         (numbers.tensor(DType::F32, &[1, 40, 30, 31], 1.0), numbers.tensor(DType::F32, &[70, 40, 5, 5], 1.0));
-    let primitive = Primitive::Convolution {
-        strides: vec![1, 1],
-        low: vec![2, 2],
-        high: vec![2, 2],
-        dilations: vec![1, 1],
-        input_dilations: vec![1, 1],
-        groups: 1,
-        flip: false,
-    };
+    let primitive = convolution([1, 1], [2, 2], [2, 2], [1, 1], 1);
     let inputs = [x, w];
     let expected = primitive.evaluate(&inputs).unwrap();
     let device = device(2, Numerics::Fast, true);
@@ -98,15 +109,7 @@ fn convolutions_with_few_windows() {
         let tall = if kernel[0] == 1 { 1 } else { size(0) };
         let x = numbers.tensor(DType::F32, &[batch, groups * channels, tall, size(1)], 1.0);
         let w = numbers.tensor(DType::F32, &[groups * rows, channels, kernel[0], kernel[1]], 1.0);
-        let primitive = Primitive::Convolution {
-            strides: vec![stride; 2],
-            low: low.to_vec(),
-            high: high.to_vec(),
-            dilations: vec![dilation; 2],
-            input_dilations: vec![1, 1],
-            groups,
-            flip: false,
-        };
+        let primitive = convolution([stride; 2], low, high, [dilation; 2], groups);
         let inputs = [x, w];
         let expected = primitive.evaluate(&inputs).unwrap();
         for threads in [1, 2] {
@@ -133,15 +136,7 @@ fn convolutions_that_copy_nothing() {
         ([2, 4, 40, 1], [66, 4, 5, 1], 1),
     ] {
         let inputs = [numbers.tensor(DType::F32, &x, 1.0), numbers.tensor(DType::F32, &w, 1.0)];
-        let primitive = Primitive::Convolution {
-            strides: vec![1, stride],
-            low: vec![0, 0],
-            high: vec![0, 0],
-            dilations: vec![1, 1],
-            input_dilations: vec![1, 1],
-            groups: 1,
-            flip: false,
-        };
+        let primitive = convolution([1, stride], [0, 0], [0, 0], [1, 1], 1);
         let expected = primitive.evaluate(&inputs).unwrap();
         for threads in [1, 2] {
             let device = device(threads, Numerics::Fast, true);
@@ -217,15 +212,7 @@ fn scratch_is_bounded() {
     };
     assert_eq!(planned(transposed.clone(), [1, 4, 30, 30], [4, 4, 3, 3]), "transposed_convolution_columns");
     assert_eq!(planned(transposed, [1, 1, 2000, 2000], [1, 1, 20, 20]), "reference");
-    let plain = Primitive::Convolution {
-        strides: vec![1, 1],
-        low: vec![0, 0],
-        high: vec![0, 0],
-        dilations: vec![1, 1],
-        input_dilations: vec![1, 1],
-        groups: 1,
-        flip: false,
-    };
+    let plain = convolution([1, 1], [0, 0], [0, 0], [1, 1], 1);
     assert_eq!(planned(plain.clone(), [1, 4, 30, 30], [4, 4, 3, 3]), "convolution_direct");
     // One row of so many channels is more than a copy may take.
     assert_eq!(planned(plain, [1, 4000, 40, 4000], [8, 4000, 10, 3]), "convolution_columns");

@@ -70,8 +70,9 @@ pub(super) fn of_unary(op: UnaryOp, x: &Value, y: &Value) -> Result<Option<Parti
 /// both extremes are equal each counts half.
 pub(super) fn of_binary(op: BinaryOp, k: usize, a: &Value, b: &Value, y: &Value) -> Result<Partial, Invalid> {
     use BinaryOp::{
-        Add, ArcTan2, Divide, Equal, Fmod, Greater, Less, LogAddExp, LogicalAnd, Maximum, Minimum, Multiply,
-        Power, Remainder, Subtract,
+        Add, ArcTan2, BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Equal, FloorDivide, Fmod, Greater,
+        GreaterEqual, Less, LessEqual, LogAddExp, LogicalAnd, LogicalOr, Maximum, Minimum, Multiply,
+        NotEqual, Power, Remainder, ShiftLeft, ShiftRight, Subtract,
     };
     use UnaryOp::{Floor, IsInf, Log, Neg, Reciprocal, Sigmoid, Square, Trunc};
     let (this, other) = if k == 0 { (a, b) } else { (b, a) };
@@ -108,7 +109,11 @@ pub(super) fn of_binary(op: BinaryOp, k: usize, a: &Value, b: &Value, y: &Value)
             let size = a.unary(Square)?.add(&b.unary(Square)?)?;
             if k == 0 { b.divide(&size)? } else { a.divide(&size)?.unary(Neg)? }
         }
-        _ => return Ok(Partial::Zero),
+        (
+            FloorDivide | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual | LogicalAnd
+            | LogicalOr | BitwiseAnd | BitwiseOr | BitwiseXor | ShiftLeft | ShiftRight,
+            _,
+        ) => return Ok(Partial::Zero),
     };
     Ok(Partial::Times(factor))
 }

@@ -7,7 +7,7 @@ use super::transforms::{Applied, further};
 use super::{Case, Primitive, ReduceOp, ScanOp, one};
 use crate::invalid::{axes_within, exactly};
 use crate::scalar::{BinaryOp, UnaryOp};
-use crate::{Invalid, Place, Spec, Specs, Value};
+use crate::{Invalid, Place, Spec, Specs, Value, undone};
 
 impl ReduceOp {
     /// The function that combines two elements.
@@ -95,11 +95,7 @@ fn others(x: &Value, axes: &[usize]) -> Result<Value, Invalid> {
         Value::record(scan, &[&line], Place::Internal)
     };
     let both = products(false)?.multiply(&products(true)?)?.reshape(&turned.spec().shape)?;
-    let mut back = vec![0; order.len()];
-    for (i, &axis) in order.iter().enumerate() {
-        back[axis] = i;
-    }
-    both.transpose(&back)
+    both.transpose(&undone(&order))
 }
 
 impl Rules for Reduce<'_> {

@@ -6,7 +6,7 @@ use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::transforms::further;
 use super::{Case, Primitive, evaluate_view, one};
 use crate::invalid::exactly;
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Spec, Specs, undone};
 
 impl Rules for Transpose<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -27,13 +27,7 @@ impl Rules for Transpose<'_> {
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|_, cotangent| {
-            let mut back = vec![0; self.axes.len()];
-            for (i, &axis) in self.axes.iter().enumerate() {
-                back[axis] = i;
-            }
-            cotangent.transpose(&back)
-        }))
+        Some(Derivative::linear_unary(|_, cotangent| cotangent.transpose(&undone(self.axes))))
     }
 
     fn batching(&self) -> Option<Batching<'_>> {

@@ -196,7 +196,6 @@ impl KernelRow for CopyView {
             "slice",
             "broadcast",
             "stop_gradient",
-            "depends",
         ]
     }
 
@@ -206,7 +205,7 @@ impl KernelRow for CopyView {
         let Some(size) = whole_bytes(operand.dtype) else { return Answer::No };
         // Row order is what a reshape keeps.
         let from = match primitive {
-            Primitive::Copy | Primitive::Reshape(_) | Primitive::Depends { .. } => operand.layout.clone(),
+            Primitive::Copy | Primitive::Reshape(_) => operand.layout.clone(),
             other => match other.view(&operand.layout) {
                 Some(layout) => layout,
                 None => return Answer::No,

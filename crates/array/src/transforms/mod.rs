@@ -21,7 +21,7 @@
 
 mod tree;
 
-pub use tree::{Frozen, Tree, leaves, map};
+pub use tree::{Frozen, Plain, Rebuild, Structure, Tree, Visitor, leaves, map, parts};
 
 use oneir_ir::primitive::Batched;
 use oneir_ir::{Trace, Value, transform};

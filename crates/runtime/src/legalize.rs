@@ -168,7 +168,8 @@ impl<'a> Lowering<'a> {
             Sym::Fused(_) => None,
         };
         if let Some(first) = presented.filter(|_| op.results.iter().all(|r| r.dst == Dst::Own)) {
-            for ((result, operand), seen) in op.results.iter().zip(&op.operands[first..]).zip(&reads[first..]) {
+            for ((result, operand), seen) in op.results.iter().zip(&op.operands[first..]).zip(&reads[first..])
+            {
                 let tensor = operand.tensor;
                 // What a later op writes over must be copied now.
                 let kept = if self.last_write[tensor.at()] >= at && self.last_write[tensor.at()] != u32::MAX {

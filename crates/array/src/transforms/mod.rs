@@ -23,7 +23,7 @@ mod custom;
 mod tree;
 
 pub use custom::{CustomFunction, checkpoint, custom_function};
-pub use tree::{Frozen, Tree, leaves, map};
+pub use tree::{Frozen, Plain, Rebuild, Structure, Tree, Visitor, leaves, map, parts};
 
 use std::panic::Location;
 

@@ -187,16 +187,7 @@ impl KernelRow for CopyView {
     }
 
     fn symbols(&self) -> &'static [&'static str] {
-        &[
-            "copy",
-            "reshape",
-            "squeeze",
-            "expand_dims",
-            "transpose",
-            "slice",
-            "broadcast",
-            "stop_gradient",
-        ]
+        &["copy", "reshape", "squeeze", "expand_dims", "transpose", "slice", "broadcast", "stop_gradient"]
     }
 
     fn can(&self, request: &Request<'_>) -> Answer {

@@ -30,9 +30,9 @@ mod sliding;
 mod transforms;
 
 pub use case::{Case, Expected};
+pub(crate) use case::{of, t};
 pub(crate) use custom_rules::Way;
 pub use custom_rules::{BatchRule, ChangeRule, CustomRules, GivenRules};
-pub(crate) use case::{of, t};
 #[allow(unused_imports, reason = "the params' types are named by the list below")]
 pub use params::*;
 pub(crate) use rules::Rules;

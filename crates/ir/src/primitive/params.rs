@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use oneir_tensor::{DType, HostTensor};
 
-use crate::attr::{Attr, choices, record};
 use super::CustomRules;
+use crate::attr::{Attr, choices, record};
 use crate::graph::Fill;
 use crate::text::{Cursor, TextError};
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::walk::{Walk, address, primitive_of};
 use super::{TransformError, vjp, vmap};
-use crate::primitive::{
-    Applied, Batched, ChangeRule, CustomCall, CustomRules, GivenRules, Slots, Way,
-};
+use crate::primitive::{Applied, Batched, ChangeRule, CustomCall, CustomRules, GivenRules, Slots, Way};
 use crate::{Invalid, Place, Primitive, ReduceOp, Source, Value};
 
 type Made<T> = Result<T, TransformError>;
@@ -17,7 +15,8 @@ type Made<T> = Result<T, TransformError>;
 /// that are to be differentiated.
 pub fn captures(outputs: &[Value], inputs: &[Value]) -> Vec<Value> {
     let walk = Walk::new(outputs, inputs, None);
-    let inside: HashSet<usize> = walk.nodes.iter().chain(inputs.iter().map(Value::node)).map(address).collect();
+    let inside: HashSet<usize> =
+        walk.nodes.iter().chain(inputs.iter().map(Value::node)).map(address).collect();
     let mut open = HashMap::new();
     let mut seen = HashSet::new();
     let operands = walk.nodes.iter().flat_map(|node| node.operands());
@@ -128,17 +127,13 @@ impl CustomCall {
 }
 
 /// A rule of one call as that of a whole batch: the rule, batched.
-fn change_of_batch(
-    rule: &Arc<ChangeRule>,
-    inputs: &[Batched],
-    size: usize,
-    way: Way,
-) -> Arc<ChangeRule> {
+fn change_of_batch(rule: &Arc<ChangeRule>, inputs: &[Batched], size: usize, way: Way) -> Arc<ChangeRule> {
     let axes: Vec<Option<usize>> = inputs.iter().map(|x| x.axis).collect();
     let rule = rule.clone();
     Arc::new(move |at, changes| {
         let results: Vec<Option<usize>> = vec![Some(0); at.outputs.len()];
-        let (given_axes, found_axes) = if way == Way::Forward { (&axes, &results) } else { (&results, &axes) };
+        let (given_axes, found_axes) =
+            if way == Way::Forward { (&axes, &results) } else { (&results, &axes) };
         let mut batch: Vec<Batched> = Vec::new();
         let mut join = |values: &[Value], axes: &[Option<usize>]| -> Vec<Value> {
             let one = |(value, &axis): (&Value, &Option<usize>)| {
@@ -187,10 +182,6 @@ fn moved(x: &Value, to: usize) -> Result<Value, Invalid> {
 
 /// The sum over the first axis.
 fn summed(x: &Value) -> Result<Value, Invalid> {
-    let sum = Value::record(
-        Primitive::Reduce { op: ReduceOp::Sum, axes: vec![0] },
-        &[x],
-        Place::Internal,
-    )?;
+    let sum = Value::record(Primitive::Reduce { op: ReduceOp::Sum, axes: vec![0] }, &[x], Place::Internal)?;
     Value::record(Primitive::Squeeze(vec![0]), &[&sum], Place::Internal)
 }

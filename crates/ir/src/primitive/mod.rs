@@ -33,9 +33,9 @@ pub(crate) use case::{of, t};
 #[allow(unused_imports, reason = "the params' types are named by the list below")]
 pub use params::*;
 pub(crate) use rules::Rules;
-pub use rules::{EvalError, Nature, RuleToCome, StepOp};
+pub use rules::{EvalError, Nature, StepOp};
 pub(crate) use transforms::scaled;
-pub use transforms::{Applied, Batched, Batching, Derivative, Over, Partial, Slots};
+pub use transforms::{Applied, Batched, Batching, Derivative, Over, Partial, Slots, Way};
 
 macro_rules! form {
     (attr $field:ident $hasher:ident $sizes:ident) => {
@@ -532,13 +532,13 @@ impl Primitive {
         self.rules(|rules| rules.step())
     }
 
-    /// Looks at the derivative rule; none while it is to come.
-    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Option<Derivative<'_>>) -> R) -> R {
+    /// Looks at the derivative rule.
+    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Derivative<'_>) -> R) -> R {
         self.rules(|rules| look(rules.derivative()))
     }
 
-    /// Looks at the batching rule; none while it is to come.
-    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Option<Batching<'_>>) -> R) -> R {
+    /// Looks at the batching rule.
+    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Batching<'_>) -> R) -> R {
         self.rules(|rules| look(rules.batching()))
     }
 

@@ -53,6 +53,11 @@ impl Rules for If<'_> {
         Batching::Bodies(Box::new(move |inputs, size| control::if_batched(bodies, inputs, size)))
     }
 
+    fn fixes_shape(&self) -> bool {
+        // Bodies are graphs of these shapes.
+        true
+    }
+
     fn cases() -> Vec<Case> {
         let spec = Spec::new(DType::F32, [2]);
         let choose = Primitive::If {

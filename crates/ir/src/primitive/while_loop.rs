@@ -67,6 +67,11 @@ impl Rules for While<'_> {
         Batching::Bodies(Box::new(move |inputs, size| control::while_batched(parts, inputs, size)))
     }
 
+    fn fixes_shape(&self) -> bool {
+        // Bodies are graphs of these shapes.
+        true
+    }
+
     fn cases() -> Vec<Case> {
         let specs = [Spec::new(DType::I32, []), Spec::new(DType::I32, [])];
         let count = Primitive::While {

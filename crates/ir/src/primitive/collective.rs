@@ -4,7 +4,7 @@ use super::case::t;
 use super::fields::Collective;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::transforms::{Applied, Batched};
-use super::{Case, CollectiveKind, CollectiveOp, Primitive, Way, one};
+use super::{Asked, Case, CollectiveKind, CollectiveOp, Primitive, one};
 use crate::invalid::exactly;
 use crate::scalar::BinaryOp;
 use crate::{Invalid, Place, Spec, Specs, Value};
@@ -143,9 +143,9 @@ impl Rules for Collective<'_> {
             Barrier => self.linear(Barrier),
             AllMax | AllMin => self.extreme(),
             Broadcast if self.op.members == 1 => self.linear(Broadcast),
-            kind @ (Broadcast | Send | Recv) => Derivative::Chosen(Box::new(move |_, way| match way {
-                Way::Forward => self.linear(kind),
-                Way::Reverse(_) => Derivative::Undefined(
+            kind @ (Broadcast | Send | Recv) => Derivative::Chosen(Box::new(move |_, asked| match asked {
+                Asked::Tangents => self.linear(kind),
+                Asked::Cotangents(_) => Derivative::Undefined(
                     "what one member gets back depends on which member it is, and all record the same graph",
                 ),
             })),

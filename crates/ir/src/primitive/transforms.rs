@@ -32,19 +32,19 @@ pub enum Partial {
 type Partials<'a> = dyn Fn(&Applied<'_>, usize) -> Result<Partial, Invalid> + 'a;
 type Transpose<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, Invalid> + 'a;
 type Factor<'a> = dyn Fn(&Applied<'_>, &Value, usize) -> Result<Value, Invalid> + 'a;
-type Choice<'a> = dyn Fn(&[Value], Way<'_>) -> Derivative<'a> + 'a;
+type Choice<'a> = dyn Fn(&[Value], Asked<'_>) -> Derivative<'a> + 'a;
 type Graph<'a> = dyn Fn(&[Value]) -> Result<Vec<Value>, Invalid> + 'a;
 
 /// A rule that transforms bodies.
 pub(crate) type Deep<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, TransformError> + 'a;
 
-/// Which derivative is asked for.
+/// What a derivative is asked for.
 #[derive(Debug, Clone, Copy)]
-pub enum Way<'a> {
+pub enum Asked<'a> {
     /// Tangents of the results.
-    Forward,
+    Tangents,
     /// Cotangents of the inputs, of these of the results.
-    Reverse(&'a [Option<Value>]),
+    Cotangents(&'a [Option<Value>]),
 }
 
 /// How a primitive is differentiated.
@@ -77,7 +77,8 @@ pub enum Derivative<'a> {
     },
     /// As a graph of other primitives that computes the same.
     Via(Box<Graph<'a>>),
-    /// The one that this chooses by what the primitive was called with, and the way.
+    /// The one that this chooses by what the primitive was called with and is
+    /// asked for.
     Chosen(Box<Choice<'a>>),
     /// By rules of its own.
     Custom {

@@ -3,7 +3,7 @@ use oneir_tensor::{DType, HostTensor};
 use super::case::t;
 use super::fields::While;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, Primitive, ReduceOp, Way};
+use super::{Asked, Case, Primitive, ReduceOp};
 use crate::graph::Body;
 use crate::scalar::BinaryOp;
 use crate::transform::control;
@@ -50,12 +50,12 @@ impl Rules for While<'_> {
 
     fn derivative(&self) -> Derivative<'_> {
         let parts = (self.condition, self.body, *self.carried);
-        Derivative::Chosen(Box::new(move |_, way| match way {
-            Way::Forward => Derivative::Bodies {
+        Derivative::Chosen(Box::new(move |_, asked| match asked {
+            Asked::Tangents => Derivative::Bodies {
                 jvp: Box::new(move |at, tangents| control::while_jvp(parts, at, tangents)),
                 vjp: Box::new(|at, _| Ok(vec![None; at.inputs.len()])),
             },
-            Way::Reverse(_) => Derivative::Undefined(
+            Asked::Cotangents(_) => Derivative::Undefined(
                 "in reverse, it needs the values of every step, and how many there are only a run knows; \
                 `scan` counts its steps",
             ),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::TransformError;
 use super::walk::{Walk, primitive_of};
 use crate::node::Node;
-use crate::primitive::{Applied, Derivative, Slots, Way, scaled};
+use crate::primitive::{Applied, Asked, Derivative, Slots, Way, scaled};
 use crate::{Invalid, Place, Primitive, Value};
 
 /// The tangents of outputs, given tangents of inputs: how outputs change when the
@@ -23,7 +23,7 @@ pub fn jvp(outputs: &[Value], inputs: &[Value], tangents: &[Option<Value>]) -> R
             known.insert(input.key(), tangent.clone());
         }
     }
-    for node in Walk::new(outputs, inputs).nodes {
+    for node in Walk::new(outputs, inputs, Some(Way::Forward)).nodes {
         let Some(primitive) = primitive_of(&node) else { continue };
         let (operands, results) = (node.operands(), results_of(&node));
         let given: Slots = operands.iter().map(|v| known.get(&v.key()).cloned()).collect();
@@ -60,7 +60,7 @@ pub fn vjp(
             gather(&mut known, output, cotangent.clone())?;
         }
     }
-    for node in Walk::new(outputs, inputs).nodes.into_iter().rev() {
+    for node in Walk::new(outputs, inputs, Some(Way::Reverse)).nodes.into_iter().rev() {
         let Some(primitive) = primitive_of(&node) else { continue };
         let (operands, results) = (node.operands(), results_of(&node));
         let given: Slots = results.iter().map(|v| known.remove(&v.key())).collect();
@@ -191,7 +191,7 @@ impl Primitive {
                 let inputs = apart(at.inputs)?;
                 Ok(jvp(&graph(&inputs)?, &inputs, tangents)?)
             }
-            Derivative::Chosen(choose) => self.jvp_by(choose(at.inputs, Way::Forward), at, tangents),
+            Derivative::Chosen(choose) => self.jvp_by(choose(at.inputs, Asked::Tangents), at, tangents),
             Derivative::Custom { jvp, .. } => Ok(jvp(at, tangents)?),
             Derivative::Bodies { jvp, .. } => Ok(jvp(at, tangents)?),
         }
@@ -232,7 +232,7 @@ impl Primitive {
                 Ok(vjp(&graph(&inputs)?, &inputs, cotangents)?)
             }
             Derivative::Chosen(choose) => {
-                self.vjp_by(choose(at.inputs, Way::Reverse(cotangents)), at, cotangents)
+                self.vjp_by(choose(at.inputs, Asked::Cotangents(cotangents)), at, cotangents)
             }
             Derivative::Custom { vjp, .. } => Ok(vjp(at, cotangents)?),
             Derivative::Bodies { vjp, .. } => Ok(vjp(at, cotangents)?),

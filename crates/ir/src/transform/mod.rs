@@ -5,10 +5,12 @@
 
 mod batching;
 pub(crate) mod control;
+mod custom;
 mod derivative;
 mod walk;
 
 pub use batching::vmap;
+pub use custom::captures;
 pub use derivative::{jvp, vjp};
 
 use crate::graph::GraphError;
@@ -36,6 +38,14 @@ pub enum TransformError {
     /// The body of a control-flow primitive cannot be transformed.
     #[error(transparent)]
     Body(#[from] Box<GraphError>),
+    /// A rule that a user gave failed.
+    #[error("the rule of `{function}` failed: {why}")]
+    User {
+        /// The function's name.
+        function: String,
+        /// What the rule said.
+        why: String,
+    },
     /// A tangent or cotangent does not look like its value.
     #[error("a {what} must be {expected}, as its value is; found {found}")]
     Unlike {

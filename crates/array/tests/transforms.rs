@@ -136,6 +136,58 @@ fn what_stops_gradients_does() {
 }
 
 #[test]
+fn what_stops_gradients_does_so_in_every_transform() {
+    let f = |x: &Array| x * ops::stop_gradient(&(x * x));
+    let x = array![1.0, 2.0, -3.0];
+    // As if x² were given.
+    let (y, pulled) = vjp(f, &x, &array![1.0, 10.0, 100.0]);
+    assert_eq!((floats(&y), floats(&pulled)), (vec![1.0, 8.0, -27.0], vec![1.0, 40.0, 900.0]));
+    let (_, pushed) = jvp(f, &x, &array![1.0, 10.0, 100.0]);
+    assert_eq!(floats(&pushed), [1.0, 40.0, 900.0]);
+    assert_eq!(floats(&vmap(f)(&x)), [1.0, 8.0, -27.0]);
+    assert_eq!(floats(&vmap(grad(f))(&x)), [1.0, 4.0, 9.0]);
+    assert_eq!(floats(&grad(|x: &Array| vmap(f)(x).sum(.., false))(&x)), [1.0, 4.0, 9.0]);
+    // Twice: the first derivative, x², is a value that stands.
+    assert_eq!(floats(&vmap(grad(grad(f)))(&x)), [0.0, 0.0, 0.0]);
+    // Another row per batch, and all of what is stopped the same.
+    let rows = array![[1.0, 2.0], [3.0, 4.0]];
+    let over = vmap_over(
+        |(x, w): &(Array, Array)| (x * w.stop_gradient()).sum(.., false),
+        &[Some(0), None],
+        &[Some(0)],
+    );
+    let gradient = grad(|both: &(Array, Array)| over(both).sum(.., false))(&(rows, array![5.0, 7.0]));
+    assert_eq!(gradient.0.to_vec::<f32>().unwrap(), [5.0, 7.0, 5.0, 7.0]);
+    assert_eq!(floats(&gradient.1), [0.0, 0.0]);
+    let whole = array![1, 2].stop_gradient();
+    assert_eq!((whole.dtype(), whole.to_vec::<i32>().unwrap()), (DType::I32, vec![1, 2]));
+}
+
+#[test]
+fn what_is_computed_later_has_the_derivatives_of_itself() {
+    let f = |(x, y): &(Array, Array)| ops::depends(&(x * x), &[y.exp(), x.sin()]);
+    let (x, y) = (array![1.0, -2.0], array![3.0, 4.0]);
+    let both = (x, y);
+    let (value, (dx, dy)) = vjp(f, &both, &array![1.0, 10.0]);
+    assert_eq!(floats(&value), [1.0, 4.0]);
+    assert_eq!((floats(&dx), floats(&dy)), (vec![2.0, -40.0], vec![0.0, 0.0]));
+    let (_, along) = jvp(f, &both, &(array![1.0, 10.0], array![5.0, 5.0]));
+    assert_eq!(floats(&along), [2.0, -40.0]);
+    assert_eq!(floats(&vmap(f)(&both)), [1.0, 4.0]);
+    let (dx, dy) = vmap(grad(f))(&both);
+    assert_eq!((floats(&dx), floats(&dy)), (vec![2.0, -4.0], vec![0.0, 0.0]));
+    // What is the same for all stays so, whatever it waits for.
+    let waits = |(x, y): &(Array, Array)| x.depends(std::slice::from_ref(y));
+    assert_eq!(floats(&vmap_over(waits, &[None, Some(0)], &[None])(&both)), [1.0, -2.0]);
+    let each = vmap_over(waits, &[None, Some(0)], &[Some(0)])(&both);
+    assert_eq!((each.shape().to_vec(), floats(&each)), (vec![2, 2], vec![1.0, -2.0, 1.0, -2.0]));
+    let rows = vmap_over(waits, &[Some(0), None], &[Some(0)])(&both);
+    assert_eq!(floats(&rows), [1.0, -2.0]);
+    let none = grad(|x: &Array| x.depends(&[]).sum(.., false))(&both.0);
+    assert_eq!(floats(&none), [1.0, 1.0]);
+}
+
+#[test]
 fn failures_are_carried() {
     let x = array![1.0, 2.0];
     let text = |a: &Array| a.check().unwrap_err().to_string();

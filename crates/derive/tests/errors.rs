@@ -31,7 +31,7 @@ fn facade(libraries: &Path) -> PathBuf {
 fn errors(file: &Path, libraries: &Path, facade: &Path) -> String {
     let stem = file.file_stem().unwrap().to_str().unwrap();
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("errors-{stem}.rmeta"));
-    let output = Command::new("rustc")
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
         .args(["--edition", "2024", "--crate-type", "lib", "--error-format", "json", "--cap-lints", "allow"])
         .args(["--emit", "metadata", "-o"])
         .arg(&out)
@@ -85,8 +85,7 @@ fn errors_say_what_is_wrong_and_where() {
     let libraries = libraries();
     let facade = facade(&libraries);
     let write = std::env::var_os("ONEIR_WRITE").is_some();
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     files.sort();
     assert!(files.len() >= 8);
@@ -97,7 +96,8 @@ fn errors_say_what_is_wrong_and_where() {
         if write && !found.is_empty() {
             fs::write(&beside, &found).unwrap();
         }
-        let expected = if found.is_empty() { String::new() } else { fs::read_to_string(&beside).unwrap_or_default() };
+        let expected =
+            if found.is_empty() { String::new() } else { fs::read_to_string(&beside).unwrap_or_default() };
         assert_eq!(found, expected, "{}", file.display());
     }
 }

@@ -146,6 +146,11 @@ impl Node {
         if self.ready.get().is_some() { State::Ready } else { State::Pending(inputs.clone()) }
     }
 
+    /// Whether a [`Trace`] keeps the inputs.
+    pub fn is_traced(&self) -> bool {
+        self.trace.as_ref().is_some_and(Trace::lasts)
+    }
+
     /// The inputs that the node still holds: all until it is evaluated, and while
     /// a [`Trace`] keeps them.
     pub fn operands(&self) -> SmallVec<[Value; 2]> {
@@ -162,7 +167,7 @@ impl Node {
         debug_assert_eq!(results.len(), self.outputs.len());
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         _ = self.ready.set(results.into());
-        if self.trace.as_ref().is_some_and(Trace::lasts) {
+        if self.is_traced() {
             return;
         }
         let released = std::mem::take(&mut *inputs);

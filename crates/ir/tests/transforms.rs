@@ -302,10 +302,10 @@ impl Found {
 }
 
 /// Primitives whose derivative is to come, or undefined.
-const NO_DERIVATIVE: &[&str] = &["collective", "if_else", "linalg", "quantize", "scan_over", "unary", "view"];
+const NO_DERIVATIVE: &[&str] = &["collective", "linalg", "quantize", "unary", "view", "while_loop"];
 
 /// Primitives whose batching is to come, or undefined.
-const NO_BATCHING: &[&str] = &["if_else", "narrow", "scan_over", "while_loop"];
+const NO_BATCHING: &[&str] = &["narrow"];
 
 #[test]
 fn derivatives_are_those_of_finite_differences() {
@@ -341,4 +341,46 @@ fn batches_give_what_loops_give() {
         }
     }
     found.check("batching", NO_BATCHING);
+}
+
+/// Rules that cannot exist say so: the primitive's name and the reason.
+#[test]
+fn what_is_undefined_is_refused_by_name() {
+    let refusals = |case: &Case| -> Vec<String> {
+        let inputs: Vec<Value> =
+            case.inputs.iter().map(|x| Value::placeholder(Spec::new(x.dtype(), x.shape().clone()))).collect();
+        let specs: Vec<&Spec> = inputs.iter().map(Value::spec).collect();
+        if case.primitive.infer(&specs).is_err() {
+            return vec![];
+        }
+        let outputs = record(&case.primitive, &inputs);
+        let ones = |values: &[Value]| -> Slots {
+            let inexact = |v: &Value| v.spec().dtype.is_inexact();
+            values.iter().map(|v| inexact(v).then(|| v.filled_like(1.0).unwrap())).collect()
+        };
+        let batched: Vec<Batched> = inputs
+            .iter()
+            .map(|v| {
+                let shape: Vec<usize> = std::iter::once(2).chain(v.spec().shape.iter().copied()).collect();
+                Batched { value: v.broadcast(&shape).unwrap(), axis: Some(0) }
+            })
+            .collect();
+        let found = [
+            jvp(&outputs, &inputs, &ones(&inputs)).err(),
+            vjp(&outputs, &inputs, &ones(&outputs)).err(),
+            vmap(&outputs, &inputs, &batched, 2).err(),
+        ];
+        found.into_iter().flatten().map(|e| e.to_string()).collect()
+    };
+    let found: Vec<String> = Primitive::cases().iter().flat_map(refusals).collect();
+    for expected in [
+        "`linalg` at an internal definition has no derivative: the vectors that complete u and vt",
+        "`while_loop` at an internal definition has no derivative: in reverse, it needs the values of every",
+        "`collective` at an internal definition has no derivative: what one member gets back",
+        "`quantize` at an internal definition has no derivative: codes are integers",
+        "`kernel` at an internal definition has no derivative: its source does not tell it",
+        "`kernel` at an internal definition has no batching rule: its source is written for",
+    ] {
+        assert!(found.iter().any(|text| text.starts_with(expected)), "{expected}: {found:#?}");
+    }
 }

@@ -162,18 +162,24 @@ impl<'a> Lowering<'a> {
             && op.results.iter().all(|r| r.dst == Dst::Own)
             && !op.operands.is_empty()
             && pure(&op.sym);
-        if op.sym == Sym::View {
-            let id = op.result();
-            let seen = reads.remove(0);
-            let tensor = op.operands[0].tensor;
-            // What a later op writes over must be copied now.
-            let kept = if self.last_write[tensor.at()] >= at && self.last_write[tensor.at()] != u32::MAX {
-                self.copied(at, self.graph.tensor(tensor).dtype, &seen)?
-            } else {
-                seen
-            };
-            self.places[id.at()] = Some(kept);
-            self.constant[id.at()] = constant;
+        let presented = match &op.sym {
+            Sym::View => Some(0),
+            Sym::Prim(primitive) => primitive.presents(),
+            Sym::Fused(_) => None,
+        };
+        if let Some(first) = presented.filter(|_| op.results.iter().all(|r| r.dst == Dst::Own)) {
+            for ((result, operand), seen) in op.results.iter().zip(&op.operands[first..]).zip(&reads[first..])
+            {
+                let tensor = operand.tensor;
+                // What a later op writes over must be copied now.
+                let kept = if self.last_write[tensor.at()] >= at && self.last_write[tensor.at()] != u32::MAX {
+                    self.copied(at, self.graph.tensor(tensor).dtype, seen)?
+                } else {
+                    seen.clone()
+                };
+                self.places[result.tensor.at()] = Some(kept);
+                self.constant[result.tensor.at()] = constant;
+            }
             return Ok(());
         }
         // A result with a buffer of its own is what its tensor says.

@@ -1,4 +1,4 @@
-use oneir_tensor::{HostTensor, Layout};
+use oneir_tensor::HostTensor;
 
 use super::case::t;
 use super::fields::Depends;
@@ -24,8 +24,8 @@ impl Rules for Depends<'_> {
         Nature::Effect
     }
 
-    fn view(&self, input: &Layout) -> Option<Layout> {
-        Some(input.clone())
+    fn presents(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn derivative(&self) -> Option<Derivative<'_>> {

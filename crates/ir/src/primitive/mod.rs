@@ -16,6 +16,7 @@ use crate::{Invalid, Spec, Specs};
 
 mod case;
 mod convolution_rules;
+mod custom_rules;
 mod indices;
 mod lanes;
 mod lines;
@@ -30,6 +31,8 @@ mod transforms;
 
 pub use case::{Case, Expected};
 pub(crate) use case::{of, t};
+pub(crate) use custom_rules::Way;
+pub use custom_rules::{BatchRule, ChangeRule, CustomRules, GivenRules};
 #[allow(unused_imports, reason = "the params' types are named by the list below")]
 pub use params::*;
 pub(crate) use rules::Rules;
@@ -540,6 +543,11 @@ impl Primitive {
     /// Looks at the batching rule; none while it is to come.
     pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Option<Batching<'_>>) -> R) -> R {
         self.rules(|rules| look(rules.batching()))
+    }
+
+    /// The first of the operands that the results are, unchanged: one after the other.
+    pub fn presents(&self) -> Option<usize> {
+        self.rules(|rules| rules.presents())
     }
 
     /// Whether the parameters hold sizes taken from traced shapes, so that a

@@ -190,6 +190,11 @@ pub(crate) trait Rules {
         None
     }
 
+    /// Of what hands operands on: the first of those that the results are.
+    fn presents(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether parameters hold sizes taken from traced shapes.
     fn fixes_shape(&self) -> bool {
         false

@@ -1,6 +1,7 @@
 //! How a primitive is differentiated and run over a further axis: each declares
 //! one of these, and the drivers in `crate::transform` do the rest.
 
+use crate::transform::TransformError;
 use crate::{Invalid, Primitive, Spec, UnaryOp, Value};
 
 /// One value per input or result; none for one that is zero everywhere.
@@ -33,6 +34,9 @@ type Transpose<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, Inv
 type Factor<'a> = dyn Fn(&Applied<'_>, &Value, usize) -> Result<Value, Invalid> + 'a;
 type Choice<'a> = dyn Fn(&[Value]) -> Derivative<'a> + 'a;
 type Graph<'a> = dyn Fn(&[Value]) -> Result<Vec<Value>, Invalid> + 'a;
+
+/// A rule that transforms bodies.
+pub(crate) type Deep<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, TransformError> + 'a;
 
 /// How a primitive is differentiated.
 #[non_exhaustive]
@@ -72,6 +76,14 @@ pub enum Derivative<'a> {
         jvp: Box<Transpose<'a>>,
         /// From cotangents of the results to cotangents of the inputs.
         vjp: Box<Transpose<'a>>,
+    },
+    /// By the derivatives of its bodies.
+    Bodies {
+        /// From tangents of the inputs to tangents of the results.
+        jvp: Box<Deep<'a>>,
+        /// From cotangents of the results to cotangents of the inputs, or why there
+        /// is no such way.
+        vjp: Result<Box<Deep<'a>>, &'static str>,
     },
 }
 
@@ -143,6 +155,7 @@ pub struct Batched {
 }
 
 type Changed<'a> = dyn Fn(&[&Spec], usize) -> Result<Primitive, Invalid> + 'a;
+type DeepMapped<'a> = dyn Fn(&[Batched], usize) -> Result<Vec<Batched>, TransformError> + 'a;
 type Mapped<'a> = dyn Fn(&[Batched], usize) -> Result<Vec<Batched>, Invalid> + 'a;
 
 /// How a primitive runs over a further axis.
@@ -158,6 +171,8 @@ pub enum Batching<'a> {
     /// By a rule of its own, on inputs that have the further axis in front or
     /// not at all.
     Custom(Box<Mapped<'a>>),
+    /// By batches of its bodies, on inputs as for `Custom`.
+    Bodies(Box<DeepMapped<'a>>),
     /// It cannot, for the reason told.
     Undefined(&'static str),
 }

@@ -6,7 +6,7 @@ use oneir_tensor::HostTensor;
 
 use super::TransformError;
 use super::walk::{Walk, primitive_of};
-use crate::primitive::{Batched, Batching, RuleToCome};
+use crate::primitive::{Batched, Batching, RuleToCome, Way};
 use crate::{Invalid, Place, Primitive, Spec, Value};
 
 /// Outputs recorded from inputs, computed for each of `size` others in their
@@ -25,7 +25,7 @@ pub fn vmap(
     for (input, batched) in inputs.iter().zip(batched) {
         known.insert(input.key(), batched.in_front()?);
     }
-    for node in Walk::new(outputs, inputs).nodes {
+    for node in Walk::new(outputs, inputs, Some(Way::Batch)).nodes {
         let Some(primitive) = primitive_of(&node) else { continue };
         let look =
             |v: &Value| known.get(&v.key()).cloned().unwrap_or(Batched { value: v.clone(), axis: None });
@@ -115,6 +115,7 @@ impl Primitive {
                 all(change(&specs.iter().collect::<Vec<_>>(), size)?)
             }
             Some(Batching::Custom(map)) => Ok(map(inputs, size)?),
+            Some(Batching::Bodies(map)) => map(inputs, size),
             Some(Batching::Via(graph)) => {
                 let one: Vec<Value> = inputs.iter().map(|x| Value::placeholder(x.spec())).collect();
                 vmap(&graph(&one)?, &one, inputs, size)

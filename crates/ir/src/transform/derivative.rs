@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::TransformError;
 use super::walk::{Walk, primitive_of};
 use crate::node::Node;
-use crate::primitive::{Applied, Derivative, RuleToCome, Slots, scaled};
+use crate::primitive::{Applied, Derivative, RuleToCome, Slots, Way, scaled};
 use crate::{Invalid, Place, Primitive, Value};
 
 /// The tangents of outputs, given tangents of inputs: how outputs change when the
@@ -23,7 +23,7 @@ pub fn jvp(outputs: &[Value], inputs: &[Value], tangents: &[Option<Value>]) -> R
             known.insert(input.key(), tangent.clone());
         }
     }
-    for node in Walk::new(outputs, inputs).nodes {
+    for node in Walk::new(outputs, inputs, Some(Way::Forward)).nodes {
         let Some(primitive) = primitive_of(&node) else { continue };
         let (operands, results) = (node.operands(), results_of(&node));
         let given: Slots = operands.iter().map(|v| known.get(&v.key()).cloned()).collect();
@@ -60,7 +60,7 @@ pub fn vjp(
             gather(&mut known, output, cotangent.clone())?;
         }
     }
-    for node in Walk::new(outputs, inputs).nodes.into_iter().rev() {
+    for node in Walk::new(outputs, inputs, Some(Way::Reverse)).nodes.into_iter().rev() {
         let Some(primitive) = primitive_of(&node) else { continue };
         let (operands, results) = (node.operands(), results_of(&node));
         let given: Slots = results.iter().map(|v| known.remove(&v.key())).collect();
@@ -187,6 +187,7 @@ impl Primitive {
             }
             Some(Derivative::Chosen(_)) => Ok(vec![None; at.outputs.len()]),
             Some(Derivative::Custom { jvp, .. }) => Ok(jvp(at, tangents)?),
+            Some(Derivative::Bodies { jvp, .. }) => Ok(jvp(at, tangents)?),
         })
     }
 
@@ -218,6 +219,8 @@ impl Primitive {
             }
             Some(Derivative::Chosen(_)) => Ok(vec![None; at.inputs.len()]),
             Some(Derivative::Custom { vjp, .. }) => Ok(vjp(at, cotangents)?),
+            Some(Derivative::Bodies { vjp: Ok(vjp), .. }) => Ok(vjp(at, cotangents)?),
+            Some(Derivative::Bodies { vjp: Err(why), .. }) => Err(Missing::Undefined(self.name(), why)),
         })
     }
 

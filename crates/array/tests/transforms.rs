@@ -237,6 +237,27 @@ fn axes_are_taken_and_given_where_they_are_asked_for() {
 }
 
 #[test]
+fn frozen_results_are_those_of_the_batch_that_they_are_made_of() {
+    let f = |(x, still): &(Array, Frozen<Array>)| {
+        (Frozen(x.max(.., false)), x + &still.0, still.clone(), Frozen(vec![Frozen(x * 2)]))
+    };
+    let input = (array![[1.0, 2.0], [4.0, 3.0]], Frozen(array![10.0]));
+    let (most, sums, still, twice) = vmap_over(f, &[Some(1)], &[Some(1)])(&input);
+    assert_eq!(floats(&most.0), [4.0, 3.0]);
+    close(&sums, &array![[11.0, 12.0], [14.0, 13.0]]);
+    assert_eq!(floats(&still.0), [10.0]);
+    close(&twice.0[0].0, &array![[2.0, 8.0], [4.0, 6.0]]);
+    // Those of a derivative are values like any other.
+    let ((_, more), _) = value_and_grad_with(|x: &Array| (x.sum(.., false), Frozen(x * 2)))(&input.1.0);
+    assert_eq!(floats(&more.0), [20.0]);
+    let (made, changed) = jvp(|x: &Array| (x * 3, Frozen(x * 2)), &input.1.0, &array![1.0]);
+    assert_eq!(
+        (floats(&made.1.0), floats(&changed.0), floats(&changed.1.0)),
+        (vec![20.0], vec![3.0], vec![20.0])
+    );
+}
+
+#[test]
 fn more_results_come_beside_the_value() {
     let f = value_and_grad_with(|x: &Array| {
         let y = x.exp();

@@ -129,7 +129,7 @@ fn pure<T: Tree, U: Tree>(traces: Traces<U>, f: impl Fn(&T) -> U) -> impl Fn(&T)
 }
 
 /// A tree of one array, frozen ones included.
-fn whole<T: Tree>(like: &T, array: &Array) -> T {
+pub(super) fn whole<T: Tree>(like: &T, array: &Array) -> T {
     like.with_arrays(&mut std::iter::repeat(array.clone()))
 }
 

@@ -292,7 +292,7 @@ pub fn vmap_over<T: Tree, U: Tree>(
         let batched: Vec<Batched> = one.into_iter().map(|(_, batched)| batched).collect();
         match mapped(at, &tree::kinds(&outputs), &placeholders, &batched, size, &out_axes) {
             Ok(found) => outputs.with_arrays(&mut found.into_iter()),
-            Err(failed) => everywhere(&outputs, &failed),
+            Err(failed) => compile::whole(&outputs, &failed),
         }
     }
 }

@@ -73,6 +73,15 @@ pub struct Evaluated {
     pub users: Users,
 }
 
+/// How often a plan is meant to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Runs {
+    /// A value is wanted: nothing is kept beside it.
+    Once,
+    /// What does not depend on inputs is computed once and kept.
+    Many,
+}
+
 /// How many evaluations read a value, or that one of them takes its memory over.
 #[derive(Clone, Default)]
 pub struct Users(Arc<AtomicIsize>);
@@ -253,7 +262,7 @@ impl Device {
         lifted: &TensorGraph,
         given: Vec<Given>,
     ) -> Result<Arc<Executable>, RuntimeError> {
-        self.planned(Cow::Borrowed(lifted), given)
+        self.planned(Cow::Borrowed(lifted), given, Runs::Many)
     }
 
     /// As [`Device::executable`], of a graph that may be used up.
@@ -261,6 +270,7 @@ impl Device {
         &self,
         lifted: Cow<'_, TensorGraph>,
         given: Vec<Given>,
+        runs: Runs,
     ) -> Result<Arc<Executable>, RuntimeError> {
         if given.len() != lifted.inputs.len() {
             return Err(GraphError::Interface {
@@ -270,7 +280,7 @@ impl Device {
             }
             .into());
         }
-        let key = PlanKey { graph: GraphKey::of(&lifted), given };
+        let key = PlanKey { graph: GraphKey::of(&lifted), given, runs };
         let recipes = {
             let mut cache = self.cache();
             if let Some(plan) = cache.plan(&key) {
@@ -283,7 +293,7 @@ impl Device {
         if self.inner.options.paranoid {
             oneir_ir::verify::graph(&graph)?;
         }
-        let executable = Arc::new(Executable::new(self, graph, &key.given)?);
+        let executable = Arc::new(Executable::new(self, graph, &key.given, runs)?);
         let mut cache = self.cache();
         match recipe {
             Some(recipe) => {
@@ -345,7 +355,7 @@ impl Device {
         let given = |(value, &donated): (&Evaluated, &bool)| Given { donated, ..Given::of(value) };
         let given: Vec<Given> = inputs.iter().zip(uses.donated()).map(given).collect();
         let Lifted { graph, places, .. } = lifted;
-        let executable = self.planned(Cow::Owned(graph), given).map_err(|e| e.at(&places))?;
+        let executable = self.planned(Cow::Owned(graph), given, Runs::Once).map_err(|e| e.at(&places))?;
         drop(places);
         let results = executable.run(self, &inputs, profile)?;
         uses.spend();

@@ -271,7 +271,7 @@ impl<R: Tree> Traces<R> {
         let (_, mut outputs) = parts(&like);
         let state = random::state();
         drop(replaced);
-        let draws = values(&[state.clone()]).ok()?[0].key() != values(&[key.clone()]).ok()?[0].key();
+        let draws = state.value().ok()?.key() != key.value().ok()?.key();
         if draws {
             inputs.push(key);
             outputs.push(state);

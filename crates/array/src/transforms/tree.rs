@@ -170,10 +170,12 @@ pub(super) fn kinds(tree: &impl Tree) -> Vec<(Array, bool)> {
     all
 }
 
+type Each<'a> = dyn FnMut(&Array, bool) + 'a;
+
 /// What a tree shows its parts to.
 pub struct Visitor<'a> {
     /// Told each array, and whether it is frozen.
-    each: Option<&'a mut dyn FnMut(&Array, bool)>,
+    each: Option<&'a mut Each<'a>>,
     structure: Option<&'a mut Structure>,
     /// Whether what is shown now is frozen.
     frozen: bool,

@@ -33,17 +33,17 @@ impl Rules for Custom<'_> {
         Some(self.call.primals)
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         let call = self.call;
-        Some(Derivative::Bodies {
+        Derivative::Bodies {
             jvp: Box::new(move |at, tangents| call.jvp(at, tangents)),
-            vjp: Ok(Box::new(move |at, cotangents| call.vjp(at, cotangents))),
-        })
+            vjp: Box::new(move |at, cotangents| call.vjp(at, cotangents)),
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         let call = self.call;
-        Some(Batching::Bodies(Box::new(move |inputs, size| call.batched(inputs, size))))
+        Batching::Bodies(Box::new(move |inputs, size| call.batched(inputs, size)))
     }
 
     fn cases() -> Vec<Case> {

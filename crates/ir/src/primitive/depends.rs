@@ -28,22 +28,22 @@ impl Rules for Depends<'_> {
         Some(0)
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             let mut slots = vec![None; at.inputs.len()];
             slots[0] = Some(cotangent.clone());
             Ok(slots)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         // What it waits for is read by nothing: it may be a batch or not.
-        Some(Batching::Custom(Box::new(|inputs, _| {
+        Batching::Custom(Box::new(|inputs, _| {
             let values: Vec<&Value> = inputs.iter().map(|input| &input.value).collect();
             let depends = Primitive::Depends { n_deps: *self.n_deps };
             let value = Value::record(depends, &values, Place::Internal)?;
             Ok(vec![Batched { value, axis: inputs[0].axis }])
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

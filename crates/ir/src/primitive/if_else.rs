@@ -40,17 +40,22 @@ impl Rules for If<'_> {
         Nature::Control
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         let bodies = [self.then, self.otherwise];
-        Some(Derivative::Bodies {
+        Derivative::Bodies {
             jvp: Box::new(move |at, tangents| control::if_jvp(bodies, at, tangents)),
-            vjp: Ok(Box::new(move |at, cotangents| control::if_vjp(bodies, at, cotangents))),
-        })
+            vjp: Box::new(move |at, cotangents| control::if_vjp(bodies, at, cotangents)),
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         let bodies = [self.then, self.otherwise];
-        Some(Batching::Bodies(Box::new(move |inputs, size| control::if_batched(bodies, inputs, size))))
+        Batching::Bodies(Box::new(move |inputs, size| control::if_batched(bodies, inputs, size)))
+    }
+
+    fn fixes_shape(&self) -> bool {
+        // Bodies are graphs of these shapes.
+        true
     }
 
     fn cases() -> Vec<Case> {

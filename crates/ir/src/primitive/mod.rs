@@ -36,9 +36,9 @@ pub use custom_rules::{BatchRule, ChangeRule, CustomRules, GivenRules};
 #[allow(unused_imports, reason = "the params' types are named by the list below")]
 pub use params::*;
 pub(crate) use rules::Rules;
-pub use rules::{EvalError, Nature, RuleToCome, StepOp};
+pub use rules::{EvalError, Nature, StepOp};
 pub(crate) use transforms::scaled;
-pub use transforms::{Applied, Batched, Batching, Derivative, Over, Partial, Slots};
+pub use transforms::{Applied, Asked, Batched, Batching, Derivative, Over, Partial, Slots};
 
 macro_rules! form {
     (attr $field:ident $hasher:ident $sizes:ident) => {
@@ -543,13 +543,13 @@ impl Primitive {
         self.rules(|rules| rules.step())
     }
 
-    /// Looks at the derivative rule; none while it is to come.
-    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Option<Derivative<'_>>) -> R) -> R {
+    /// Looks at the derivative rule.
+    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Derivative<'_>) -> R) -> R {
         self.rules(|rules| look(rules.derivative()))
     }
 
-    /// Looks at the batching rule; none while it is to come.
-    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Option<Batching<'_>>) -> R) -> R {
+    /// Looks at the batching rule.
+    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Batching<'_>) -> R) -> R {
         self.rules(|rules| look(rules.batching()))
     }
 

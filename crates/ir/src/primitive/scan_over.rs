@@ -99,17 +99,22 @@ impl Rules for ScanOver<'_> {
         Nature::Control
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         let scanning = self.scanning();
-        Some(Derivative::Bodies {
+        Derivative::Bodies {
             jvp: Box::new(move |at, tangents| scanning.jvp(at, tangents)),
-            vjp: Ok(Box::new(move |at, cotangents| scanning.vjp(at, cotangents))),
-        })
+            vjp: Box::new(move |at, cotangents| scanning.vjp(at, cotangents)),
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         let scanning = self.scanning();
-        Some(Batching::Bodies(Box::new(move |inputs, size| scanning.batched(inputs, size))))
+        Batching::Bodies(Box::new(move |inputs, size| scanning.batched(inputs, size)))
+    }
+
+    fn fixes_shape(&self) -> bool {
+        // Bodies are graphs of these shapes.
+        true
     }
 
     fn cases() -> Vec<Case> {

@@ -3,7 +3,7 @@ use oneir_tensor::{DType, HostTensor};
 use super::case::t;
 use super::fields::While;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, Primitive, ReduceOp};
+use super::{Asked, Case, Primitive, ReduceOp};
 use crate::graph::Body;
 use crate::scalar::BinaryOp;
 use crate::transform::control;
@@ -48,20 +48,28 @@ impl Rules for While<'_> {
         Nature::Control
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         let parts = (self.condition, self.body, *self.carried);
-        Some(Derivative::Bodies {
-            jvp: Box::new(move |at, tangents| control::while_jvp(parts, at, tangents)),
-            vjp: Err(
+        Derivative::Chosen(Box::new(move |_, asked| match asked {
+            Asked::Tangents => Derivative::Bodies {
+                jvp: Box::new(move |at, tangents| control::while_jvp(parts, at, tangents)),
+                vjp: Box::new(|at, _| Ok(vec![None; at.inputs.len()])),
+            },
+            Asked::Cotangents(_) => Derivative::Undefined(
                 "in reverse, it needs the values of every step, and how many there are only a run knows; \
                 `scan` counts its steps",
             ),
-        })
+        }))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         let parts = (self.condition, self.body, *self.carried);
-        Some(Batching::Bodies(Box::new(move |inputs, size| control::while_batched(parts, inputs, size))))
+        Batching::Bodies(Box::new(move |inputs, size| control::while_batched(parts, inputs, size)))
+    }
+
+    fn fixes_shape(&self) -> bool {
+        // Bodies are graphs of these shapes.
+        true
     }
 
     fn cases() -> Vec<Case> {

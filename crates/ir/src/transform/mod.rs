@@ -14,21 +14,12 @@ pub use custom::{captures, is_open};
 pub use derivative::{jvp, vjp};
 
 use crate::graph::GraphError;
-use crate::primitive::RuleToCome;
 use crate::{Invalid, Place};
 
 /// Why a transform does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransformError {
-    /// A rule was not written yet.
-    #[error("{rule}, which {place} needs")]
-    ToCome {
-        /// Which rule.
-        rule: RuleToCome,
-        /// Where the primitive was recorded.
-        place: Place,
-    },
     /// There is no such rule.
     #[error("`{primitive}` at {place} has no {rule}: {why}")]
     Undefined {

@@ -98,7 +98,7 @@ pub(crate) fn agree(what: &str, found: &[f64], expected: &[f64], close: f64) -> 
     if found.len() != expected.len() {
         return Err(format!("{what}: {} and {} elements", expected.len(), found.len()));
     }
-    match found.iter().zip(expected).position(|pair| differ(pair)) {
+    match found.iter().zip(expected).position(differ) {
         Some(at) => Err(format!("{what} differ at {at}: {} is not {}", found[at], expected[at])),
         None => Ok(()),
     }

@@ -9,7 +9,7 @@ use crate::harness::{Compared, Devices, Random, Subject, agree};
 use crate::steps::Program;
 
 /// How many programs there are.
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 500;
 
 /// Numbers larger than this leave few digits for differences.
 const LARGE: f64 = 50.0;
@@ -46,7 +46,7 @@ fn random_programs_have_right_transforms() {
     // Kinks must not hide what is wrong.
     let first = compared.iter().filter(|c| c.first > 0).count();
     let second = compared.iter().filter(|c| c.second > 0).count();
-    assert!(first > 500 && second > 450, "{first} and {second} of {SEEDS} are compared with differences");
+    assert!(first > 400 && second > 350, "{first} and {second} of {SEEDS} are compared with differences");
 }
 
 /// A program of moderate numbers, and inputs for it.
@@ -76,7 +76,7 @@ fn one(seed: u64, devices: &Devices) -> Result<Compared, String> {
     let subject = Subject { f: &run, inputs };
     let compared = subject.check(devices, &mut random, &ways).map_err(told)?;
     called(&program, &subject, devices).map_err(told)?;
-    if seed % 4 == 0 && compared.first > 0 {
+    if seed.is_multiple_of(5) && compared.first > 0 {
         in_single(&subject, devices, &mut random, &ways).map_err(told)?;
     }
     Ok(compared)

@@ -19,11 +19,14 @@
 //!
 //! A failure of the function is carried by what a transform gives.
 
+mod compile;
 mod custom;
+mod shapeless;
 mod tree;
 
+pub use compile::{compile, compile_mut, compile_shapeless};
 pub use custom::{CustomFunction, checkpoint, custom_function};
-pub use tree::{Frozen, Tree, leaves, map};
+pub use tree::{Frozen, Plain, Rebuild, Structure, Tree, Visitor, leaves, map, parts};
 
 use std::panic::Location;
 

@@ -329,6 +329,14 @@ primitives! {
         /// The axis along which the numbers grow.
         axis: attr usize,
     };
+    /// How many elements the axes of x have together, whatever they are: a number that
+    /// follows the shape where a function runs on others than it was traced with.
+    axis_count: AxisCount {
+        /// The counted axes (sorted, unique).
+        axes: attr Vec<usize>,
+        /// Element type of the number.
+        dtype: attr DType,
+    };
     /// `(condition, captures…)`: the results of one of two bodies.
     if_else: If {
         /// Runs when the condition holds.

@@ -22,11 +22,16 @@ pub fn captures(outputs: &[Value], inputs: &[Value]) -> Vec<Value> {
     let operands = walk.nodes.iter().flat_map(|node| node.operands());
     let captured = |v: &Value| !inside.contains(&address(v.node())) && seen.insert(v.key());
     let all: Vec<Value> = operands.chain(outputs.iter().cloned()).filter(captured).collect();
-    all.into_iter().filter(|v| is_open(v, &mut open)).collect()
+    all.into_iter().filter(|v| opened(v, &mut open)).collect()
 }
 
-/// Whether a transform may still ask what a value depends on.
-fn is_open(value: &Value, known: &mut HashMap<usize, bool>) -> bool {
+/// Whether a transform may still ask what a value depends on: on an argument that is
+/// not known, or on something that is to be differentiated.
+pub fn is_open(value: &Value) -> bool {
+    value.payload().is_none() && value.as_constant().is_none() && opened(value, &mut HashMap::new())
+}
+
+fn opened(value: &Value, known: &mut HashMap<usize, bool>) -> bool {
     let mut stack = vec![(value.clone(), false)];
     while let Some((value, visited)) = stack.pop() {
         let (node, key) = (value.node(), address(value.node()));

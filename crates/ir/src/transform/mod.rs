@@ -10,7 +10,7 @@ mod derivative;
 mod walk;
 
 pub use batching::vmap;
-pub use custom::captures;
+pub use custom::{captures, is_open};
 pub use derivative::{jvp, vjp};
 
 use crate::graph::GraphError;

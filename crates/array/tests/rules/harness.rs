@@ -112,18 +112,18 @@ fn dot(a: &[Vec<f64>], b: &[Vec<f64>]) -> (f64, f64) {
 /// Central differences at two steps and after; none where they disagree.
 fn slopes(
     at: impl Fn(f64) -> Result<Vec<Vec<f64>>, Fault>,
-    step: f64,
+    close: f64,
 ) -> Result<Option<Vec<Vec<f64>>>, Fault> {
     let [low, lower, middle, higher, high] =
-        [at(-step)?, at(-0.5 * step)?, at(0.0)?, at(0.5 * step)?, at(step)?];
+        [at(-STEP)?, at(-0.5 * STEP)?, at(0.0)?, at(0.5 * STEP)?, at(STEP)?];
     let mut all = Vec::new();
     for k in 0..low.len() {
         let mut one = Vec::new();
         for i in 0..low[k].len() {
-            let wide = (high[k][i] - low[k][i]) / (2.0 * step);
-            let near = (higher[k][i] - lower[k][i]) / step;
-            let after = (high[k][i] - middle[k][i]) / step;
-            let jumps = |other: f64| (wide - other).abs() > 1e-3 * (1.0 + wide.abs());
+            let wide = (high[k][i] - low[k][i]) / (2.0 * STEP);
+            let near = (higher[k][i] - lower[k][i]) / STEP;
+            let after = (high[k][i] - middle[k][i]) / STEP;
+            let jumps = |other: f64| (wide - other).abs() > close * (1.0 + wide.abs());
             if !wide.is_finite() || jumps(near) || jumps(after) {
                 return Ok(None);
             }
@@ -177,10 +177,10 @@ impl Subject<'_> {
         }
         if !self.is_single() {
             let at = |t: f64| devices.one("differences", &self.call(&self.moved(&directions, t)));
-            if let Some(expected) = slopes(at, 1e-5)? {
+            if let Some(expected) = slopes(at, FIRST)? {
                 compared.first += 1;
                 for (found, expected) in forward.iter().zip(&expected) {
-                    agree("jvp and differences", found, expected, 1e-5)?;
+                    agree("jvp and differences", found, expected, FIRST)?;
                 }
             }
             compared.second += usize::from(self.second(devices, &directions, &weights)?);
@@ -198,9 +198,9 @@ impl Subject<'_> {
         let directions = directions.to_vec();
         let found = devices.both("jvp of grad", || jvp(&gradient, &self.inputs, &directions).1)?;
         let at = |t: f64| devices.one("differences of grad", &gradient(&self.moved(&directions, t)));
-        let Some(expected) = slopes(at, 1e-5)? else { return Ok(false) };
+        let Some(expected) = slopes(at, SECOND)? else { return Ok(false) };
         for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            agree(&format!("jvp of grad and differences, input {k}"), found, expected, 1e-4)?;
+            agree(&format!("jvp of grad and differences, input {k}"), found, expected, SECOND)?;
         }
         Ok(true)
     }
@@ -264,6 +264,15 @@ impl Subject<'_> {
         Ok(())
     }
 }
+
+/// The step of finite differences.
+const STEP: f64 = 1e-6;
+
+/// How far first derivatives may be from differences, of their size.
+const FIRST: f64 = 2e-5;
+
+/// As [`FIRST`], of second derivatives.
+const SECOND: f64 = 1e-4;
 
 /// How many there are in a batch.
 const SIZE: usize = 3;

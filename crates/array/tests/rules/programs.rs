@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use oneir_array::{Array, DType, checkpoint, grad};
+use oneir_array::{Array, DType, checkpoint, compile, grad};
 
 use crate::harness::{Compared, Devices, Random, Subject, agree};
 use crate::steps::Program;
@@ -18,8 +18,15 @@ const LARGE: f64 = 50.0;
 type Call = fn(&Program, &[Array]) -> Vec<Array>;
 
 /// Each of these gives the values and the gradients that a plain call gives.
-const CALLS: &[(&str, Call)] =
-    &[("checkpoint", |program, x| checkpoint(|x: &Vec<Array>| program.run(x))(&x.to_vec()))];
+const CALLS: &[(&str, Call)] = &[
+    ("checkpoint", |program, x| checkpoint(|x: &Vec<Array>| program.run(x))(&x.to_vec())),
+    ("compile", |program, x| {
+        let compiled = compile(|x: &Vec<Array>| program.run(x));
+        // The second call runs what the first has traced.
+        compiled(&x.to_vec());
+        compiled(&x.to_vec())
+    }),
+];
 
 #[test]
 fn random_programs_have_right_transforms() {

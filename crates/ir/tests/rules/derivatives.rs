@@ -57,7 +57,7 @@ fn try_along(case: &Case, random: &mut Random) -> Option<Along> {
     let specs: Vec<Spec> = case.inputs.iter().map(spec_of).collect();
     let results = results(&case.primitive, &case.inputs)?;
     let single = is_single(&specs.iter().chain(&results).collect::<Vec<_>>());
-    let step = if single { 2e-3 } else { 1e-6 };
+    let (step, close) = if single { (2e-3, CLOSE_SINGLE) } else { (1e-6, CLOSE) };
     let mut noise = |x: &HostTensor, by: f64| -> Vec<f64> {
         let numbers = random.numbers(parts(x).len());
         // What is infinite stays where it is.
@@ -87,7 +87,7 @@ fn try_along(case: &Case, random: &mut Random) -> Option<Along> {
         let after = high[k].iter().zip(&middle[k]).map(|(&h, &m)| slope(h, m, step));
         // Where the step or the side matters there is a kink or a cut.
         let smooth = |((d, n), a): ((f64, f64), f64)| {
-            let far = 0.05 * (1.0 + d.abs());
+            let far = 0.25 * close * (1.0 + d.abs());
             d.is_finite() && (d - n).abs() < far && (d - a).abs() < far
         };
         if is_smooth(spec) && !wide.clone().zip(near).zip(after).all(smooth) {
@@ -96,7 +96,6 @@ fn try_along(case: &Case, random: &mut Random) -> Option<Along> {
         differences.push(if is_smooth(spec) { wide.collect() } else { Vec::new() });
     }
     let finite = inputs.iter().all(|x| parts(x).iter().all(|p| p.is_finite()));
-    let close = if single { CLOSE_SINGLE } else { CLOSE };
     Some(Along { inputs, directions, differences, close, finite })
 }
 

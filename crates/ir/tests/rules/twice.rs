@@ -37,7 +37,7 @@ fn near(case: &Case, random: &mut Random) -> Checked {
 pub(crate) fn at_point(graph: &Reversed, tensors: &[HostTensor], random: &mut Random) -> Checked {
     let Reversed { given, found: gradients } = graph;
     let single = is_single(&given.iter().chain(gradients).map(Value::spec).collect::<Vec<_>>());
-    let (step, kink, close) = if single { (2e-3, 2e-2, 4e-2) } else { (1e-5, 1e-3, 1e-4) };
+    let (step, close) = if single { (2e-3, 4e-2) } else { (1e-6, 1e-4) };
     let directions: Slots = given
         .iter()
         .map(|leaf| is_smooth(leaf.spec()).then(|| Value::constant(random.like(leaf.spec()))))
@@ -61,7 +61,7 @@ pub(crate) fn at_point(graph: &Reversed, tensors: &[HostTensor], random: &mut Ra
             let wide = (high[k][i] - low[k][i]) / (2.0 * step);
             let nearer = (higher[k][i] - lower[k][i]) / step;
             let after = (high[k][i] - middle[k][i]) / step;
-            let jumps = |other: f64| (wide - other).abs() > kink * (1.0 + wide.abs());
+            let jumps = |other: f64| (wide - other).abs() > close * (1.0 + wide.abs());
             if !wide.is_finite() || jumps(nearer) || jumps(after) {
                 return Ok(Verdict::Incomparable);
             }

@@ -44,7 +44,7 @@ fn products(op: &str, c: &Call<'_>) -> Option<Results> {
             };
             Some(path.map(|(steps, _)| steps.into_iter().map(step).collect()))
         }
-        "gather_mm" => one(x().gather_mm(c.x(1), c.maybe_array(2), c.maybe_array(3))),
+        "gather_mm" => one(x().gather_mm(c.x(1), c.maybe_array(2), c.maybe_array(3), false)),
         "segmented_mm" => one(x().segmented_mm(c.x(1), c.x(2))),
         "block_masked_mm" => {
             let [out, left, right] = [3, 4, 5].map(|k| c.maybe_array(k));
@@ -110,7 +110,7 @@ fn convolutions(op: &str, c: &Call<'_>) -> Option<Results> {
 
 fn quantized(op: &str, c: &Call<'_>) -> Option<Results> {
     let x = || c.x(0);
-    let picks = |left, right| Picks { lhs: c.maybe_array(left), rhs: c.maybe_array(right) };
+    let picks = |left, right| Picks { lhs: c.maybe_array(left), rhs: c.maybe_array(right), sorted: false };
     match op {
         "quantize" => {
             let Some(form) = c.form(1) else { return Some(Err(x().reshape(&[-2]).check().unwrap_err())) };

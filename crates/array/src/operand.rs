@@ -32,9 +32,14 @@ impl Number {
         }
     }
 
-    /// The dtype of the number alone.
+    /// The dtype of the number alone: of integers that i32 does not hold, i64 or u64.
     pub fn dtype(self) -> DType {
-        self.dtype_beside(DType::Bool)
+        match self {
+            Number::Int(n) if i32::try_from(n).is_ok() => DType::I32,
+            Number::Int(n) if i64::try_from(n).is_ok() => DType::I64,
+            Number::Int(_) => DType::U64,
+            other => other.dtype_beside(DType::Bool),
+        }
     }
 
     /// The number converted to `dtype`, whatever it loses there; with none, in its
@@ -43,12 +48,7 @@ impl Number {
     /// # Errors
     /// Of integers that no dtype holds.
     pub(crate) fn held(self, dtype: Option<DType>) -> Result<HostTensor, Reason> {
-        let own = match self {
-            Number::Int(n) if i32::try_from(n).is_err() && i64::try_from(n).is_ok() => DType::I64,
-            Number::Int(n) if i64::try_from(n).is_err() => DType::U64,
-            _ => self.dtype(),
-        };
-        let dtype = dtype.unwrap_or(own);
+        let dtype = dtype.unwrap_or_else(|| self.dtype());
         let wide = match self {
             // Converting to integers keeps the low bits.
             Number::Int(n) => match (i64::try_from(n), u64::try_from(n)) {

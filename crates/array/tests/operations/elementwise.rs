@@ -169,6 +169,8 @@ fn numbers_stand_on_either_side() {
     assert!(ops::array_equal(3, Array::scalar(3f32), false).item::<bool>().unwrap());
     assert!(ops::array_equal(3, 3.0, false).item::<bool>().unwrap());
     assert!(!ops::array_equal(3, &x, false).item::<bool>().unwrap());
+    // An integer that i32 does not hold is an i64.
+    assert_eq!(ops::add(1i64 << 40, 1).item::<i64>().unwrap(), (1 << 40) + 1);
     assert_eq!(values::<i32>(&ops::where_(true, &x, 0)), [2, -3]);
     assert_eq!(ops::where_(0, 1, 2.5).item::<f32>().unwrap(), 2.5);
     let failed = x.reshape(&[3]);

@@ -73,6 +73,7 @@ pub use function::Traced;
 pub use index::{At, Ellipsis, Index, IndexItem, NewAxis};
 pub use indexing::ScatterReduce;
 pub use joining::{Indexing, Sections};
+pub use oneir_derive::Tree;
 pub use oneir_ir::Place;
 pub use oneir_ir::primitive::{PadMode, QuantMode};
 pub use oneir_runtime::{Device, MemoryFigures, MemoryLimits, RuntimeError};
@@ -88,6 +89,7 @@ pub use selection::Unique;
 pub use sorting::SearchSide;
 pub use spectral::{FftOp, LinalgOp};
 pub use transforms::{
-    Frozen, MapAxes, Tree, grad, jvp, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
+    CustomFunction, Frozen, MapAxes, Plain, Tree, checkpoint, compile, compile_mut, compile_shapeless,
+    custom_function, grad, jvp, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
 };
 pub use windows::{Convolution, WindowOp, Windows};

@@ -79,8 +79,8 @@ pub use oneir_tensor as tensor;
 
 pub use oneir_array::{
     Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, Tree, array,
-    async_eval, eval, eval_on, fast, fft, files, grad, ix, jvp, linalg, ops, random, value_and_grad, vjp,
-    vmap,
+    async_eval, eval, eval_on, fast, fft, files, grad, ix, jvp, linalg, ops, random, transforms,
+    value_and_grad, vjp, vmap,
 };
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};

@@ -1,4 +1,4 @@
-use oneir_tensor::{HostTensor, Layout};
+use oneir_tensor::HostTensor;
 
 use super::case::t;
 use super::fields::Depends;
@@ -24,20 +24,20 @@ impl Rules for Depends<'_> {
         Nature::Effect
     }
 
-    fn view(&self, input: &Layout) -> Option<Layout> {
-        Some(input.clone())
+    fn presents(&self) -> Option<usize> {
+        Some(0)
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             let mut slots = vec![None; at.inputs.len()];
             slots[0] = Some(cotangent.clone());
             Ok(slots)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -61,14 +61,12 @@ impl Rules for Kernel<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Undefined("its source does not tell it; a custom function around it can"))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Undefined("its source does not tell it; a custom function around it can")
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Undefined(
-            "its source is written for inputs of one shape; a custom function can tell how",
-        ))
+    fn batching(&self) -> Batching<'_> {
+        Batching::Undefined("its source is written for inputs of one shape; a custom function can tell how")
     }
 
     fn fixes_shape(&self) -> bool {

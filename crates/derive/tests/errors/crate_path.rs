@@ -1,0 +1,21 @@
+use oneir::{Array, Tree};
+
+#[derive(Clone, Tree)]
+#[tree(crate = 3)]
+struct Number(Array);
+
+#[derive(Clone, Tree)]
+#[tree(crate = "not a path")]
+struct Spaces(Array);
+
+#[derive(Clone, Tree)]
+#[tree(crate)]
+struct Nothing(Array);
+
+#[derive(Clone, Tree)]
+#[tree(crate = "oneir", crate = "oneir")]
+struct Twice(Array);
+
+#[derive(Clone, Tree)]
+#[tree(crate = "missing")]
+struct Missing(Array);

@@ -29,18 +29,18 @@ impl Rules for AxisCount<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Zero)
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Zero
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, _| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, _| {
             // The same for all of the batch.
             let axes = if inputs[0].axis.is_some() { further(self.axes) } else { self.axes.clone() };
             let count = Primitive::AxisCount { axes, dtype: *self.dtype };
             let value = crate::Value::record(count, &[&inputs[0].value], crate::Place::Internal)?;
             Ok(vec![super::Batched { value, axis: None }])
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

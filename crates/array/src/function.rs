@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_ir::graph::TensorGraph;
 use oneir_ir::{Cut, Place, Spec, Value};
-use oneir_runtime::{Device, Evaluated, Executable, Given, Profile};
+use oneir_runtime::{Device, Executable, Given, Profile};
 
 use crate::{Array, ArrayError};
 
@@ -103,33 +103,61 @@ impl Traced {
         &self,
         device: &Device,
         arguments: &[Array],
+        profile: Option<&mut Profile>,
+    ) -> Result<Vec<Array>, ArrayError> {
+        self.run(device, arguments, &[], profile)
+    }
+
+    /// As [`Traced::call`]. The memory of arguments that are `sole`, which no one but
+    /// the caller can see, may become the results': the caller lets go of these
+    /// arguments when there is no error.
+    pub(crate) fn call_taking(
+        &self,
+        device: &Device,
+        arguments: &[Array],
+        sole: &[bool],
+    ) -> Result<Vec<Array>, ArrayError> {
+        self.run(device, arguments, sole, None)
+    }
+
+    fn run(
+        &self,
+        device: &Device,
+        arguments: &[Array],
+        sole: &[bool],
         mut profile: Option<&mut Profile>,
     ) -> Result<Vec<Array>, ArrayError> {
-        let mut inputs = Vec::with_capacity(arguments.len() + self.captured.len());
-        for argument in arguments {
-            inputs.push(evaluated(device, argument.value()?)?);
+        let arguments = arguments.iter().map(|a| a.value().cloned()).collect::<Result<Vec<_>, _>>()?;
+        let pending = |v: &&Value| v.payload().is_none() && v.as_constant().is_none();
+        let all = || arguments.iter().chain(&self.captured);
+        if all().any(|v| pending(&v)) {
+            device.evaluate(&all().filter(pending).cloned().collect::<Vec<_>>())?;
         }
-        for value in &self.captured {
-            inputs.push(evaluated(device, value)?);
+        let mut uses = match sole.contains(&true) {
+            true => loop {
+                match device.uses(&arguments, sole) {
+                    Some(uses) => break Some(uses),
+                    None => std::thread::yield_now(),
+                }
+            },
+            false => None,
+        };
+        let inputs = all().map(|v| device.bring(v)).collect::<Result<Vec<_>, _>>()?;
+        let mut given: Vec<Given> = inputs.iter().map(Given::of).collect();
+        if let Some(uses) = &uses {
+            for (given, &donated) in given.iter_mut().zip(uses.donated()) {
+                given.donated = donated;
+            }
         }
-        let executable = self.executable(device, inputs.iter().map(Given::of).collect())?;
+        let executable = self.executable(device, given)?;
         let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
         let results = executable.run(device, &inputs, profile.as_deref_mut())?;
+        if let Some(uses) = &mut uses {
+            uses.spend();
+        }
         if let Some(profile) = profile {
             profile.place(before, &self.places);
         }
         Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
-    }
-}
-
-fn evaluated(device: &Device, value: &Value) -> Result<Evaluated, ArrayError> {
-    if let Some(constant) = value.as_constant() {
-        return Ok(device.put(constant)?);
-    }
-    device.evaluate(std::slice::from_ref(value))?;
-    match Evaluated::of(value) {
-        Some(found) if found.device.is(device) => Ok(found.clone()),
-        Some(found) => Ok(device.put(&found.to_host()?)?),
-        None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::NeverComputed)),
     }
 }

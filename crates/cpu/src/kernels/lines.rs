@@ -55,25 +55,6 @@ impl Lines {
         line / self.inner * self.len * self.inner + line % self.inner
     }
 
-    /// Calls `f` with every element of `count` lines side by side and the line's
-    /// number there, in the order in which the operand's are nearest.
-    #[inline(always)]
-    pub(super) fn each(&self, count: usize, mut f: impl FnMut(usize, usize)) {
-        if count == 1 || self.step.unsigned_abs() <= 1 {
-            for j in 0..count {
-                for k in 0..self.len {
-                    f(k, j);
-                }
-            }
-        } else {
-            for k in 0..self.len {
-                for j in 0..count {
-                    f(k, j);
-                }
-            }
-        }
-    }
-
     /// Calls `f` with the stretches of a range of lines that are taken together:
     /// at most `most`, side by side in the result.
     pub(super) fn stretches(

@@ -133,11 +133,7 @@ where
                     let (from, to) = (from.offset(lines.start(first)), to.add(lines.place(first)));
                     let at = |k: usize, j: usize| from.offset(k as isize * lines.step).add(j);
                     let put = |k: usize, j: usize| to.add(k * inner + j);
-                    if width == COLUMNS {
-                        grow::<COLUMNS, _, _, _, _, _, _>(walk, running, COLUMNS, at, put);
-                    } else {
-                        grow::<COLUMNS, _, _, _, _, _, _>(walk, running, width, at, put);
-                    }
+                    grow::<COLUMNS, _, _, _, _, _, _>(walk, running, width, at, put);
                 }
             }
         });
@@ -146,21 +142,23 @@ where
     let grain = (GRAIN / n.max(1)).max(1).next_multiple_of(TOGETHER);
     args.threads.for_chunks(lines.count(), grain, |range| {
         let (from, to) = pointers.get();
-        for first in range.clone().step_by(TOGETHER) {
-            let width = TOGETHER.min(range.end - first);
-            // Of fewer lines the last stands for those that are missing, which
-            // no one looks at.
-            let line = |j: usize| first + j.min(width - 1);
+        let mut first = range.start;
+        while first < range.end {
             // SAFETY: as above.
             unsafe {
-                let starts: [_; TOGETHER] = std::array::from_fn(|j| from.offset(lines.start(line(j))));
-                let places: [_; TOGETHER] = std::array::from_fn(|j| to.add(lines.place(line(j))));
-                let at = |k: usize, j: usize| starts[j].offset(k as isize * lines.step);
-                let put = |k: usize, j: usize| places[j].add(k * inner);
-                if width == TOGETHER {
+                if range.end - first >= TOGETHER {
+                    let starts: [_; TOGETHER] = std::array::from_fn(|j| from.offset(lines.start(first + j)));
+                    let places: [_; TOGETHER] = std::array::from_fn(|j| to.add(lines.place(first + j)));
+                    let at = |k: usize, j: usize| starts[j].offset(k as isize * lines.step);
+                    let put = |k: usize, j: usize| places[j].add(k * inner);
                     grow::<TOGETHER, _, _, _, _, _, _>(walk, running, TOGETHER, at, put);
+                    first += TOGETHER;
                 } else {
-                    grow::<TOGETHER, _, _, _, _, _, _>(walk, running, width, at, put);
+                    let (from, to) = (from.offset(lines.start(first)), to.add(lines.place(first)));
+                    let at = |k: usize, _| from.offset(k as isize * lines.step);
+                    let put = |k: usize, _| to.add(k * inner);
+                    grow::<1, _, _, _, _, _, _>(walk, running, 1, at, put);
+                    first += 1;
                 }
             }
         }

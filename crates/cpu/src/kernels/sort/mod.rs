@@ -106,6 +106,51 @@ impl<T: Copy> Line<T> {
         // SAFETY: as the caller promises.
         unsafe { *self.from.offset(k as isize * self.step) }
     }
+
+    /// What is sorted for some of the elements, and whether one is hidden.
+    ///
+    /// # Safety
+    /// The line has elements from `first` on for all entries.
+    unsafe fn enter<M: Method<In = T>>(&self, first: usize, entries: &mut [MaybeUninit<M::Entry>]) -> bool {
+        let mut hidden = false;
+        let mut put = |entry: &mut MaybeUninit<M::Entry>, x: T, k: usize| {
+            hidden |= M::hidden(x);
+            entry.write(M::enter(x, k));
+        };
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.step == 1 {
+                let near = std::slice::from_raw_parts(self.from.add(first), entries.len());
+                for (k, (entry, x)) in entries.iter_mut().zip(near).enumerate() {
+                    put(entry, *x, first + k);
+                }
+            } else {
+                for (k, entry) in entries.iter_mut().enumerate() {
+                    put(entry, self.at(first + k), first + k);
+                }
+            }
+        }
+        hidden
+    }
+
+    /// Puts the results of entries of the line where they belong, `inner` apart.
+    ///
+    /// # Safety
+    /// These places can be written.
+    unsafe fn leave<M: Method<In = T>>(&self, entries: &[M::Entry], to: *mut M::Out, inner: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if inner == 1 {
+                for (k, entry) in entries.iter().enumerate() {
+                    *to.add(k) = M::leave(*entry, self);
+                }
+            } else {
+                for (k, entry) in entries.iter().enumerate() {
+                    *to.add(k * inner) = M::leave(*entry, self);
+                }
+            }
+        }
+    }
 }
 
 // SAFETY: nothing writes an operand while a launch reads it.
@@ -256,15 +301,11 @@ unsafe fn whole_lines<M: Method>(lines: &Lines, args: &Args<'_>) {
         let hidden = AtomicBool::new(false);
         let (place, result) = (Shared(entries), Shared(to));
         args.threads.for_chunks(n, GRAIN, |range| {
-            let mut any = false;
-            for k in range {
-                // SAFETY: each thread has elements of its own.
-                unsafe {
-                    let x = line.at(k);
-                    any |= M::hidden(x);
-                    *place.get().add(k) = M::enter(x, k);
-                }
-            }
+            // SAFETY: each thread has elements of its own.
+            let any = unsafe {
+                let entries = place.get().add(range.start).cast();
+                line.enter::<M>(range.start, std::slice::from_raw_parts_mut(entries, range.len()))
+            };
             hidden.fetch_or(any, Ordering::Relaxed);
         });
         // SAFETY: all of them are written now.
@@ -272,10 +313,8 @@ unsafe fn whole_lines<M: Method>(lines: &Lines, args: &Args<'_>) {
         radix::sort(sorted, other, M::BITS, Some(args.threads));
         let sorted = &*sorted;
         args.threads.for_chunks(n, GRAIN, |range| {
-            for k in range {
-                // SAFETY: as above.
-                unsafe { *result.get().add(k * inner) = M::leave(sorted[k], &line) };
-            }
+            // SAFETY: as above.
+            unsafe { line.leave::<M>(&sorted[range.clone()], result.get().add(range.start * inner), inner) };
         });
         if hidden.into_inner() {
             // SAFETY: as above.
@@ -299,30 +338,21 @@ unsafe fn blocks<M: Method>(lines: &Lines, args: &Args<'_>) {
     let most = (BLOCK_ELEMENTS / n).clamp(1, BLOCK);
     args.threads.for_chunks(lines.count(), (GRAIN / n).max(1), |range| {
         let (from, to) = pointers.get();
-        let mut entries = vec![M::Entry::default(); most.min(range.len()) * n];
+        let mut entries = vec![MaybeUninit::<M::Entry>::uninit(); most.min(range.len()) * n];
         let mut other = vec![MaybeUninit::uninit(); n];
         lines.stretches(range, most, |first, count| {
-            let entries = &mut entries[..count * n];
             // SAFETY: lines lie inside the operand and the result, and each has
             // a place of its own there.
             unsafe {
                 let line = |j: usize| Line { from: from.offset(lines.start(first + j)), step: lines.step };
                 let block: SmallVec<[Line<M::In>; BLOCK]> = (0..count).map(line).collect();
-                let mut hidden = false;
-                lines.each(count, |k, j| {
-                    let x = block[j].at(k);
-                    hidden |= M::hidden(x);
-                    entries[j * n + k] = M::enter(x, k);
-                });
+                let to = to.add(lines.place(first));
+                let hidden = read::<M>(&block, &mut entries[..count * n]);
+                let entries = std::slice::from_raw_parts_mut(entries.as_mut_ptr().cast(), count * n);
                 for entries in entries.chunks_exact_mut(n) {
                     radix::sort(entries, &mut other, M::BITS, None);
                 }
-                let to = to.add(lines.place(first));
-                for k in 0..n {
-                    for (j, line) in block.iter().enumerate() {
-                        *to.add(k * inner + j) = M::leave(entries[j * n + k], line);
-                    }
-                }
+                write::<M>(&block, entries, to, inner);
                 if hidden {
                     for (j, (line, entries)) in block.iter().zip(entries.chunks_exact(n)).enumerate() {
                         M::mend(entries, line, |k, x| *to.add(k * inner + j) = x);
@@ -331,4 +361,53 @@ unsafe fn blocks<M: Method>(lines: &Lines, args: &Args<'_>) {
             }
         });
     });
+}
+
+/// What is sorted of lines side by side, line after line, and whether an element is
+/// hidden: the elements are read in the order in which they are nearest.
+///
+/// # Safety
+/// The lines are as long as their entries.
+unsafe fn read<M: Method>(block: &[Line<M::In>], entries: &mut [MaybeUninit<M::Entry>]) -> bool {
+    let n = entries.len() / block.len();
+    let mut hidden = false;
+    // SAFETY: as the caller promises.
+    unsafe {
+        if block.len() == 1 || block[0].step.unsigned_abs() <= 1 {
+            for (line, entries) in block.iter().zip(entries.chunks_exact_mut(n)) {
+                hidden |= line.enter::<M>(0, entries);
+            }
+            return hidden;
+        }
+        let first = entries.as_mut_ptr();
+        for k in 0..n {
+            for (j, line) in block.iter().enumerate() {
+                let x = line.at(k);
+                hidden |= M::hidden(x);
+                (*first.add(j * n + k)).write(M::enter(x, k));
+            }
+        }
+    }
+    hidden
+}
+
+/// Puts the results of lines side by side in their places, those of each element
+/// together.
+///
+/// # Safety
+/// These places can be written.
+unsafe fn write<M: Method>(block: &[Line<M::In>], entries: &[M::Entry], to: *mut M::Out, inner: usize) {
+    let n = entries.len() / block.len();
+    // SAFETY: as the caller promises.
+    unsafe {
+        if let [line] = block {
+            return line.leave::<M>(entries, to, inner);
+        }
+        let first = entries.as_ptr();
+        for k in 0..n {
+            for (j, line) in block.iter().enumerate() {
+                *to.add(k * inner + j) = M::leave(*first.add(j * n + k), line);
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The tensor graph: a cut of a program as the ops it runs and the tensors
 //! they touch.
 
+mod accesses;
 mod body;
 mod error;
 mod facts;

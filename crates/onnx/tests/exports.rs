@@ -1,0 +1,126 @@
+//! Exported models give what the functions give that they were exported from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use oneir_array::{Array, Traced};
+use oneir_cpu as _;
+use oneir_ir::primitive::{Case, Expected};
+use oneir_ir::{Place, Primitive, Spec, Value, verify};
+use oneir_onnx::{ExportOptions, Exported, Model, OnnxFile, Term, export};
+use oneir_tensor::{DType, HostTensor};
+
+#[path = "exports/models.rs"]
+mod models;
+#[path = "exports/options.rs"]
+mod options;
+#[path = "exports/record.rs"]
+mod record;
+
+use record::Recorder;
+
+fn traced(primitive: &Primitive, inputs: &[HostTensor]) -> Traced {
+    let arguments: Vec<Value> = inputs.iter().map(|x| Value::placeholder(Spec::of(x))).collect();
+    let refs: Vec<&Value> = arguments.iter().collect();
+    let outputs = Value::record_all(primitive.clone(), &refs, Place::Internal).unwrap();
+    let arrays = |values: &[Value]| values.iter().cloned().map(Array::from_value).collect::<Vec<_>>();
+    Traced::new(&arrays(&arguments), &arrays(&outputs)).unwrap()
+}
+
+/// What our importer makes of an exported model.
+fn imported(exported: &Exported, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, String> {
+    let file = OnnxFile::from_bytes(exported.to_bytes().unwrap(), None).map_err(|e| e.to_string())?;
+    let model = Model::new(file).map_err(|e| e.to_string())?;
+    let device = oneir_runtime::Runtime::global().device("cpu").unwrap();
+    let names: Vec<String> = (0..inputs.len()).map(|i| format!("input_{i}")).collect();
+    let given: Vec<(&str, Array)> =
+        names.iter().map(String::as_str).zip(inputs.iter().cloned().map(Array::from_host)).collect();
+    let outputs = model.call_on(&device, &given).map_err(|e| e.to_string())?;
+    outputs
+        .into_iter()
+        .map(|(_, term)| match term {
+            Term::Array(array) => array.to_host().map_err(|e| e.to_string()),
+            Term::Host(host) => Ok(host),
+            other => Err(format!("{other:?}")),
+        })
+        .collect()
+}
+
+/// Primitives of which no case is exported, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("fft", "no operators stand for it"),
+    ("kernel", "no cases that compute"),
+    ("linalg", "no operators stand for it"),
+    ("quantize", "the rounding of its groups"),
+];
+
+/// Why cases of other primitives may be refused.
+const REASONS: &[&str] = &["complex64", "f8_e8m0", "i2", "u2"];
+
+#[test]
+fn every_primitive_is_exported_or_refused_by_name() {
+    let mut recorder = Recorder::new("primitives");
+    let mut written: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut refused: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for Case { primitive, inputs, expected } in Primitive::cases() {
+        if !matches!(expected, Expected::Results(_) | Expected::AsReference) {
+            continue;
+        }
+        let name = primitive.name();
+        let function = traced(&primitive, &inputs);
+        let exported = match export(&function, &ExportOptions::new()) {
+            Ok(exported) => exported,
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains('`'), "{text}");
+                refused.entry(name).or_default().insert(text);
+                continue;
+            }
+        };
+        let results = primitive.evaluate(&inputs).unwrap();
+        recorder.add(&exported, &inputs, &results);
+        *written.entry(name).or_default() += 1;
+        let mut text = String::new();
+        primitive.write(&mut text);
+        let specs: Vec<String> = inputs.iter().map(|x| Spec::of(x).to_string()).collect();
+        let what = format!("{text} of ({}) as {:?}", specs.join(", "), exported.operators());
+        match imported(&exported, &inputs) {
+            Ok(found) => {
+                for (f, e) in found.iter().zip(&results) {
+                    if Spec::of(f) != Spec::of(e) {
+                        wrong.push(format!("{what}: {} is not {}", Spec::of(f), Spec::of(e)));
+                    } else if let Some(at) = verify::Tolerance::of(e.dtype()).first_difference(e, f) {
+                        let (e, f) = (e.values().unwrap(), f.values().unwrap());
+                        let one = |v: &oneir_tensor::Values| format!("{:?}", v.select(&[at]));
+                        wrong.push(format!("{what}: item {at} is {}, not {}", one(&f), one(&e)));
+                    }
+                }
+            }
+            Err(error) => wrong.push(format!("{what}: {error}")),
+        }
+    }
+    recorder.finish();
+    for (name, count) in &written {
+        println!("{name}: {count}");
+    }
+    for (name, why) in &refused {
+        println!("refused {name}: {why:?}");
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let never: BTreeSet<&str> =
+        Primitive::NAMES.iter().copied().filter(|name| !written.contains_key(name)).collect();
+    assert_eq!(never, REFUSED.iter().map(|(name, _)| *name).collect());
+    for (name, reasons) in refused {
+        let known = REFUSED.iter().find(|(n, _)| *n == name).map(|(_, why)| *why);
+        for text in reasons {
+            let fits = known.map_or_else(|| REASONS.iter().any(|r| text.contains(r)), |why| text.contains(why) || text.contains("complex64"));
+            assert!(fits, "{text}");
+        }
+    }
+}
+
+/// A tensor of numbers between -1 and 1.
+fn noise(shape: &[usize], seed: u64) -> HostTensor {
+    let tensor = oneir_ir::graph::Tensor::input(DType::F32, shape);
+    verify::sample(&tensor, seed).unwrap()
+}

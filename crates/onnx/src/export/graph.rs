@@ -155,6 +155,9 @@ impl Site<'_> {
         if let Some(folded) = self.fold(primitive) {
             return Ok(folded);
         }
+        if let Some(nothing) = self.nothing(primitive) {
+            return Ok(nothing);
+        }
         let Some(row) = ops::find(primitive.name()) else {
             return Err("no operators stand for it".into());
         };
@@ -171,6 +174,18 @@ impl Site<'_> {
             shown.set_batch(Some(axes));
         }
         Ok(written)
+    }
+
+    /// Results without elements, which engines need not compute.
+    fn nothing(&mut self, primitive: &Primitive) -> Option<Vec<Shown>> {
+        let plain = !matches!(primitive.nature(), Nature::Effect | Nature::DataSized | Nature::Control);
+        let batched = self.operands.iter().any(|x| x.batch().is_some());
+        if !plain || batched || self.results.iter().any(|spec| spec.count() > 0) {
+            return None;
+        }
+        let empty = |spec: &Spec| HostTensor::zeros(spec.dtype, &spec.shape).ok();
+        let all: Option<Vec<HostTensor>> = self.results.iter().map(empty).collect();
+        Some(all?.into_iter().map(|value| Shown::plain(self.draft.constant(value))).collect())
     }
 
     /// What the op gives, where its operands are constants and that is soon known.

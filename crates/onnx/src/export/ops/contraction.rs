@@ -1,6 +1,7 @@
 //! Products of matrices.
 
 use oneir_ir::Primitive;
+use oneir_ir::primitive::LinalgOp;
 
 use super::super::attribute;
 use super::super::draft::Draft;
@@ -15,6 +16,7 @@ pub(super) const ROWS: &[Row] = &[
         let c = &site.operands[2];
         (c.batch() == Some(axis) || (c.batch().is_none() && c.repeats(axis))).then_some(axis)
     }),
+    row!("linalg" => linalg),
 ];
 
 /// The batch's axis of a product: a row or column of the result, or one of the axes
@@ -79,6 +81,20 @@ fn matmul(site: &mut Site<'_>, _: &Primitive) -> Written {
         }
     };
     Ok(vec![Shown::plain(product(site.draft, &a, &b, &made)).spread(&shape)])
+}
+
+fn linalg(site: &mut Site<'_>, primitive: &Primitive) -> Written {
+    parameters!(primitive, Primitive::Linalg(op));
+    match op {
+        LinalgOp::Det => {
+            let (x, shape) = (site.term(0), site.shape());
+            let d = &mut *site.draft;
+            let given = d.cast(&x, super::super::types::wide("Det", x.dtype));
+            let term = d.node("Det", &[&given], vec![], (given.dtype, &shape));
+            Ok(vec![Shown::plain(d.cast(&term, x.dtype))])
+        }
+        other => Err(format!("the standard has no operator for `{}`", other.name()).into()),
+    }
 }
 
 fn add_mm(site: &mut Site<'_>, primitive: &Primitive) -> Written {

@@ -7,7 +7,7 @@ use oneir_tensor::DType;
 use super::super::draft::Draft;
 use super::super::graph::{Site, Written};
 use super::super::term::{Shown, Term, met};
-use super::{Row, along, integers, parameters, row};
+use super::{Row, along, integers, parameters, row, special};
 
 pub(super) const ROWS: &[Row] = &[
     row!("unary" => unary, |site, _| along::same_place(site)),
@@ -111,7 +111,7 @@ fn unary_of(d: &mut Draft, op: UnaryOp, x: &Term) -> Option<Term> {
         }
         UnaryOp::Abs | UnaryOp::Sign | UnaryOp::Square if dtype == DType::Bool => x.clone(),
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::Trunc if !float => x.clone(),
-        UnaryOp::Abs if !dtype.is_signed() => x.clone(),
+        UnaryOp::Abs if dtype.is_integer() && !dtype.is_signed() => x.clone(),
         UnaryOp::Conjugate | UnaryOp::Real => x.clone(),
         UnaryOp::Neg if dtype.is_integer() && !dtype.is_signed() => {
             let zero = d.number(dtype, 0.0);
@@ -129,6 +129,7 @@ fn unary_of(d: &mut Draft, op: UnaryOp, x: &Term) -> Option<Term> {
             d.binary("Div", &log, &base)
         }
         UnaryOp::Expm1 | UnaryOp::Log1p => return Some(d.in_f32(x, |d, x| near_zero(d, op, x))),
+        UnaryOp::ErfInv => return Some(d.in_f32(x, special::erf_inverse)),
         UnaryOp::Trunc => {
             let zero = d.number(dtype, 0.0);
             let (below, low, high) = (d.test("Less", x, &zero), d.unary("Ceil", x), d.unary("Floor", x));

@@ -15,6 +15,7 @@ mod order;
 mod packed;
 mod plain;
 mod reduction;
+mod special;
 mod update;
 mod windows;
 

@@ -20,6 +20,9 @@ pub(super) const ROWS: &[Row] = &[row!("window_reduce" => window_reduce, |site, 
 /// Windows of more items than this are not written item by item.
 const ITEMS: usize = 256;
 
+/// Windows longer than this are no pooling that engines know.
+const LONGEST: usize = 1 << 24;
+
 /// How windows slide along one dimension.
 #[derive(Clone, Copy)]
 struct Slide {
@@ -44,6 +47,12 @@ fn window_reduce(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     if site.operands[0].dtype().is_complex() {
         return Err("windows of complex numbers have no operator".into());
     }
+    // Sums of truth values are numbers.
+    let to = site.results[0].dtype;
+    if site.operands[0].dtype() != to {
+        let x = site.term(0);
+        site.operands[0] = Shown::plain(site.draft.cast(&x, to));
+    }
     match pooled(site, *op, &slides) {
         Some(shown) => Ok(vec![shown]),
         None => item_by_item(site, *op, &slides),
@@ -63,13 +72,18 @@ fn pooled(site: &mut Site<'_>, op: ReduceOp, slides: &[Slide]) -> Option<Shown> 
     // What is negated must have a negative.
     let wide = if op == ReduceOp::Min && !wide.is_float() { DType::F32 } else { wide };
     let exact = dtype.is_float() || (wide.is_float() && wide.bits() > dtype.bits()) || dtype == wide;
-    if !exact || dtype == DType::Bool || site.operands[0].shape().contains(&0) {
+    if !exact
+        || !super::super::types::takes(name, wide)
+        || dtype == DType::Bool
+        || site.operands[0].shape().contains(&0)
+    {
         return None;
     }
     let still = |s: &Slide| s.window == 1 && s.stride == 1 && s.low == 0 && s.high == 0;
     let mut sliding: Vec<usize> = (0..slides.len()).filter(|&i| !still(&slides[i])).collect();
     let mut others: Vec<usize> = (0..slides.len()).filter(|&i| still(&slides[i])).collect();
-    if sliding.len() > 3 || sliding.iter().any(|&i| slides[i].window == 0) {
+    let long = |&i: &usize| slides[i].window == 0 || slides[i].window > LONGEST;
+    if sliding.len() > 3 || sliding.iter().any(long) {
         return None;
     }
     // Padding must be less than a window, and hold nothing greater than the elements.

@@ -72,6 +72,24 @@ fn is_about_elements(text: &str) -> bool {
         || (text.contains("opset 23 has no ") && stored.iter().any(|d| text.ends_with(&format!(" of {d}"))))
 }
 
+/// Whether the standard leaves open what comes out: of numbers that an integer type
+/// cannot hold, and of NaN among what is compared.
+fn is_left_open(primitive: &Primitive, inputs: &[HostTensor]) -> bool {
+    let floats =
+        || inputs.iter().filter(|x| x.dtype().is_float()).flat_map(|x| x.values().unwrap().to_floats());
+    match primitive {
+        Primitive::AsType(to) if to.is_integer() => {
+            let (low, high) = to.iinfo().unwrap();
+            floats().any(|x| x.is_nan() || x < low as f64 || x > high as f64)
+        }
+        _ => {
+            let compares =
+                ["reduce", "arg_reduce", "window_reduce", "scatter", "scatter_axis", "sort", "arg_sort"];
+            compares.contains(&primitive.name()) && floats().any(f64::is_nan)
+        }
+    }
+}
+
 #[test]
 fn every_primitive_is_exported_or_refused_by_name() {
     let mut recorder = Recorder::new("primitives");
@@ -94,7 +112,9 @@ fn every_primitive_is_exported_or_refused_by_name() {
             }
         };
         let results = primitive.evaluate(&inputs).unwrap();
-        recorder.add(&exported, &inputs, &results);
+        if !is_left_open(&primitive, &inputs) {
+            recorder.add(&exported, &inputs, &results);
+        }
         if results.iter().any(|x| x.count() > 0) {
             *written.entry(name).or_default() += 1;
         }

@@ -33,10 +33,16 @@ pub(super) struct Draft {
     /// Every constant: its name, its value and what the caller calls it.
     pub(super) constants: Vec<Term>,
     shared: HashMap<HostTensor, usize>,
+    /// How many items of a batch the function was traced with.
+    pub(super) items: usize,
     counts: HashMap<String, usize>,
     names: Vec<Arc<str>>,
     /// How sums were written.
     pub(super) sums: HashMap<Arc<str>, Sum>,
+    /// What other shapes of the same elements were made from.
+    reshaped: HashMap<Arc<str>, Term>,
+    /// The axes that reductions kept with size 1.
+    pub(super) kept: HashMap<Arc<str>, Vec<usize>>,
     /// Indices that are known to be below a number.
     pub(super) below: HashMap<Arc<str>, usize>,
     /// Names of sizes that only a run knows, by the value and its axis.
@@ -287,13 +293,18 @@ impl Draft {
         {
             return self.weight(value, x.label.clone());
         }
+        let source = self.reshaped.get(&x.name).cloned().unwrap_or_else(|| x.clone());
+        if source.shape == shape && source.batch == batch {
+            return source;
+        }
         let size = |(axis, &n): (usize, &usize)| if Some(axis) == batch { -1 } else { n as i64 };
         let target = self.ints(shape.iter().enumerate().map(size));
         // A size of 0 means itself only where it is said so; -1 then cannot stand beside.
         let zero = shape.contains(&0) && batch.is_none();
         let attributes = if zero { vec![attribute::int("allowzero", 1)] } else { vec![] };
-        let mut term = self.node("Reshape", &[x, &target], attributes, (x.dtype, shape));
+        let mut term = self.node("Reshape", &[&source, &target], attributes, (x.dtype, shape));
         term.batch = batch;
+        self.reshaped.insert(term.name.clone(), source);
         term
     }
 
@@ -307,6 +318,13 @@ impl Draft {
         {
             return self.weight(value, x.label.clone());
         }
+        let batch = x.batch.and_then(|axis| order.iter().position(|&a| a == axis));
+        let moved = order.iter().filter(|&&axis| x.shape[axis] != 1 || x.batch == Some(axis));
+        if moved.is_sorted() && !x.shape.contains(&0) {
+            // Only axes of size 1 move.
+            let shape: Vec<usize> = order.iter().map(|&axis| x.shape[axis]).collect();
+            return self.reshape(x, &shape, batch);
+        }
         let key = (x.name.clone(), "Transpose", order.to_vec());
         if let Some(term) = self.scope.seen.get(&key) {
             return term.clone();
@@ -314,7 +332,7 @@ impl Draft {
         let shape: Vec<usize> = order.iter().map(|&axis| x.shape[axis]).collect();
         let perm = attribute::ints("perm", order.iter().copied());
         let mut term = self.node("Transpose", &[x], vec![perm], (x.dtype, &shape));
-        term.batch = x.batch.and_then(|axis| order.iter().position(|&a| a == axis));
+        term.batch = batch;
         self.scope.seen.insert(key, term.clone());
         term
     }
@@ -352,6 +370,24 @@ impl Draft {
         let mut shape = first.shape.clone();
         shape[axis] = all.iter().map(|x| x.shape[axis]).sum();
         self.node("Concat", all, vec![attribute::int("axis", axis as i64)], (first.dtype, &shape))
+    }
+
+    /// The term as it is without axes of size 1.
+    pub(super) fn without(&self, x: &Term, axes: &[usize]) -> Term {
+        let left: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
+        let batch = x.batch.and_then(|axis| left.iter().position(|&a| a == axis));
+        Term { shape: left.iter().map(|&axis| x.shape[axis]).collect(), batch, ..x.clone() }
+    }
+
+    /// Without the size-1 dimensions at `axes`.
+    pub(super) fn squeeze(&mut self, x: &Term, axes: &[usize]) -> Term {
+        let made = self.without(x, axes);
+        if axes.is_empty() || x.value.is_some() {
+            return self.reshape(x, &made.shape, None);
+        }
+        let axes = self.ints(axes.iter().map(|&axis| axis as i64));
+        let term = self.node("Squeeze", &[x, &axes], vec![], (x.dtype, &made.shape));
+        Term { batch: made.batch, ..term }
     }
 
     /// With size-1 dimensions at the result's axes.

@@ -188,6 +188,7 @@ fn written(function: &Traced, options: &ExportOptions, items: Option<usize>) -> 
         names("output", options.outputs.as_ref(), graph.outputs.len(), &mut taken).map_err(Stop::Error)?;
 
     let mut draft = Draft::default();
+    draft.items = items.unwrap_or(1);
     let mut given: Vec<Shown> = Vec::new();
     for &id in &graph.inputs[..arguments] {
         let tensor = graph.tensor(id);
@@ -253,8 +254,9 @@ fn written(function: &Traced, options: &ExportOptions, items: Option<usize>) -> 
     }
     renamed.extend(clashes);
     let batch = items.and(options.batch.as_deref());
+    let named = batch.map(|name| (name, draft.items));
     let info = |term: &Term| {
-        let mut info = model::value_info(term, batch, &draft.sizes);
+        let mut info = model::value_info(term, named, &draft.sizes);
         info.name = Some(renamed.get(&*term.name).cloned().unwrap_or_else(|| term.name.to_string()));
         info
     };

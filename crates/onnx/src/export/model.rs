@@ -17,12 +17,15 @@ use crate::proto::{
 /// value's name, have names instead of sizes.
 pub(super) fn value_info(
     term: &Term,
-    batch: Option<&str>,
+    batch: Option<(&str, usize)>,
     sizes: &HashMap<(Arc<str>, usize), String>,
 ) -> ValueInfoProto {
     use tensor_shape_proto::dimension::Value;
     let dim = |(axis, &size): (usize, &usize)| {
-        let name = batch.filter(|_| term.batch == Some(axis)).map(str::to_owned);
+        let name = batch.filter(|_| term.batch == Some(axis)).map(|(name, items)| match size / items {
+            1 => name.to_owned(),
+            per => format!("{per}*{name}"),
+        });
         let name = name.or_else(|| sizes.get(&(term.name.clone(), axis)).cloned());
         let value = name.map_or(Value::DimValue(size as i64), Value::DimParam);
         tensor_shape_proto::Dimension { value: Some(value), denotation: None }

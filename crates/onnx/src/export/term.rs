@@ -9,7 +9,7 @@ pub(super) struct Term {
     pub(super) name: Arc<str>,
     pub(super) shape: Vec<usize>,
     pub(super) dtype: DType,
-    /// The axis whose size is the batch's.
+    /// The axis along which the batch's items lie, each with as many places.
     pub(super) batch: Option<usize>,
     /// What it is, of an initialiser.
     pub(super) value: Option<HostTensor>,
@@ -86,7 +86,7 @@ impl Shown {
         self.full.as_ref().map_or(self.base.rank(), Vec::len)
     }
 
-    /// The axis whose size is the batch's.
+    /// The axis along which the batch's items lie.
     pub(super) fn batch(&self) -> Option<usize> {
         let axis = self.base.batch?;
         let axis = match &self.order {

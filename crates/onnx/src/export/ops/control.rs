@@ -2,7 +2,7 @@
 //! from outside.
 
 use oneir_ir::Primitive;
-use oneir_tensor::DType;
+use oneir_tensor::{DType, HostTensor};
 
 use super::super::attribute;
 use super::super::error::Refusal;
@@ -84,6 +84,15 @@ fn scan_over(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     let outer: Vec<Term> = given_values.iter().map(|shown| shown.base.clone()).collect();
     if *scanned == 0 {
         return Err("a scan over nothing has no operator".into());
+    }
+    if outer[*carried].shape.first() == Some(&0) {
+        // No step is taken: what is carried stays, and nothing is stacked.
+        let mut all = given_values[..*carried].to_vec();
+        for spec in site.results[*carried..].to_vec() {
+            let empty = HostTensor::zeros(spec.dtype, &spec.shape).map_err(|e| e.to_string())?;
+            all.push(Shown::plain(site.draft.constant(empty)));
+        }
+        return Ok(all);
     }
     let mut inside = given(site, &outer);
     for term in &mut inside[*carried..] {

@@ -110,7 +110,12 @@ fn attention(site: &mut Site<'_>, op: &Attention) -> Option<Shown> {
     let (q, k) = (site.operands[0].shape(), site.operands[1].shape());
     let (queries, keys) = (q[2], k[2]);
     let full = q.iter().chain(&k).chain(&site.operands[2].shape()).all(|&n| n > 0);
-    if !full || op.mask == Mask::UpTo || (op.mask == Mask::Causal && queries > keys) {
+    // The operator takes its weights in f32.
+    if !full
+        || site.operands[0].dtype() == DType::F64
+        || op.mask == Mask::UpTo
+        || (op.mask == Mask::Causal && queries > keys)
+    {
         return None;
     }
     let mut inputs = vec![site.term(0), site.term(1), site.term(2)];

@@ -32,8 +32,8 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// Writes it.
     pub(super) write: fn(&mut Site<'_>, &Primitive) -> Written,
-    /// The axis of the results whose size is the batch's; none where the op does not
-    /// treat the items of a batch each on its own.
+    /// The axis of the results along which the batch's items lie; none where the op does
+    /// not treat each item on its own.
     pub(super) along: fn(&Site<'_>, &Primitive) -> Option<usize>,
 }
 

@@ -13,7 +13,7 @@ use super::{Row, along, parameters, row};
 
 pub(super) const ROWS: &[Row] = &[
     row!("reshape" => reshape, |site, primitive| match primitive {
-        Primitive::Reshape(shape) => kept(&site.operands[0], shape),
+        Primitive::Reshape(shape) => kept(&site.operands[0], shape, site.draft.items),
         _ => None,
     }),
     row!("squeeze" => squeeze, |site, primitive| match primitive {
@@ -65,15 +65,17 @@ pub(super) const ROWS: &[Row] = &[
     }),
 ];
 
-/// Where the batch's axis lies in another shape of the same elements: as many of them
-/// stand before it.
-fn kept(x: &Shown, shape: &[usize]) -> Option<usize> {
+/// Where the batch's items lie in another shape of the same elements: as much stands
+/// before them, and the axis holds whole items, first by item.
+fn kept(x: &Shown, shape: &[usize], items: usize) -> Option<usize> {
     let (axis, old) = (x.batch()?, x.shape());
     let before: usize = old[..axis].iter().product();
     if shape.contains(&0) {
         return None;
     }
-    (0..shape.len()).find(|&j| shape[j] == old[axis] && shape[..j].iter().product::<usize>() == before)
+    let holds =
+        |j: &usize| shape[*j].is_multiple_of(items) && shape[..*j].iter().product::<usize>() == before;
+    (0..shape.len()).find(holds)
 }
 
 fn reshape(site: &mut Site<'_>, primitive: &Primitive) -> Written {
@@ -81,7 +83,7 @@ fn reshape(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     if let Some(number) = repeated(site, shape) {
         return Ok(vec![number]);
     }
-    let batch = kept(&site.operands[0], shape);
+    let batch = kept(&site.operands[0], shape, site.draft.items);
     let x = site.term(0);
     Ok(vec![Shown::plain(site.draft.reshape(&x, shape, batch))])
 }
@@ -102,12 +104,21 @@ fn squeeze(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     if let Some(number) = repeated(site, &shape) {
         return Ok(vec![number]);
     }
-    let x = site.term(0);
-    if axes.is_empty() {
-        return Ok(vec![Shown::plain(x)]);
+    if site.operands[0].full.is_some() {
+        site.term(0);
     }
-    let axes = site.draft.ints(axes.iter().map(|&axis| axis as i64));
-    Ok(vec![Shown::plain(site.node("Squeeze", &[&x, &axes], vec![]))])
+    let x = site.operands[0].clone();
+    let order: Vec<usize> = x.order.unwrap_or_else(|| (0..x.base.rank()).collect());
+    let mut gone: Vec<usize> = axes.iter().map(|&axis| order[axis]).collect();
+    gone.sort_unstable();
+    // What is left, in the order that it had.
+    let left = order.iter().filter(|axis| !gone.contains(axis));
+    let order = left.map(|&axis| axis - gone.iter().filter(|&&g| g < axis).count()).collect();
+    let base = match super::joined::unkept(site, &gone) {
+        Some(base) => base,
+        None => site.draft.squeeze(&x.base, &gone),
+    };
+    Ok(vec![Shown::ordered(base, order)])
 }
 
 fn expand_dims(site: &mut Site<'_>, primitive: &Primitive) -> Written {

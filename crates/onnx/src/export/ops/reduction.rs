@@ -63,6 +63,7 @@ fn reduce(site: &mut Site<'_>, primitive: &Primitive) -> Written {
         }
         term
     });
+    d.kept.insert(base.name.clone(), inner);
     Ok(vec![Shown { base, ..x }])
 }
 
@@ -82,5 +83,6 @@ fn arg_reduce(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     places.dtype = DType::I64;
     let places = d.cast(&places, DType::U32);
     d.below.insert(places.name.clone(), x.shape[*axis]);
+    d.kept.insert(places.name.clone(), vec![*axis]);
     Ok(vec![Shown::plain(places)])
 }

@@ -234,7 +234,7 @@ fn kernels_that_are_rust_functions_are_refused_by_name() {
             let y = if inside {
                 let carried = Value::placeholder(Spec::new(DType::F32, [2]));
                 let next = record(call(cpu), &[&carried]);
-                let body = Body::new(Cut::new(&[carried.clone()], &[next]).lift().unwrap().graph);
+                let body = Body::new(Cut::new(std::slice::from_ref(&carried), &[next]).lift().unwrap().graph);
                 let no = Value::constant(HostTensor::scalar(false));
                 let condition = Body::new(Cut::new(&[carried], &[no]).lift().unwrap().graph);
                 record(Primitive::While { condition, body, carried: 1 }, &[&x])
@@ -279,6 +279,7 @@ fn files_that_do_not_fit_are_refused() {
     let good = safetensors::read(folder.file()).unwrap();
     let path = folder.0.join("bad.safetensors");
     type Contents = (Vec<(String, HostTensor)>, BTreeMap<String, String>);
+    type Change = Box<dyn Fn(&mut Contents)>;
     let write = |change: &dyn Fn(&mut Contents)| {
         let mut contents = (good.tensors.clone(), good.metadata.clone());
         change(&mut contents);
@@ -298,7 +299,7 @@ fn files_that_do_not_fit_are_refused() {
             c.1.insert(key.into(), old.replacen(from, to, 1));
         }
     };
-    let changes: Vec<(Box<dyn Fn(&mut Contents)>, &str)> = vec![
+    let changes: Vec<(Change, &str)> = vec![
         (Box::new(|c| c.1.clear()), "no `oneir.function`"),
         (Box::new(text("oneir.function", "1", "2")), "version `2`; this reads version 1"),
         (Box::new(|c| _ = c.1.remove("graph")), "no `graph`"),

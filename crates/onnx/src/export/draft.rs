@@ -33,6 +33,8 @@ pub(super) struct Draft {
     /// Every constant: its name, its value and what the caller calls it.
     pub(super) constants: Vec<Term>,
     shared: HashMap<HostTensor, usize>,
+    /// Constants that the caller names.
+    pub(super) labels: Vec<(HostTensor, Arc<str>)>,
     /// How many items of a batch the function was traced with.
     pub(super) items: usize,
     counts: HashMap<String, usize>,
@@ -107,6 +109,16 @@ impl Draft {
     /// Says that something cannot be exported, where no operator would.
     pub(super) fn refuse(&mut self, why: String) {
         self.fault.get_or_insert(why);
+    }
+
+    /// What the caller calls a constant, which it holds too.
+    pub(super) fn label(&self, value: &HostTensor) -> Option<Arc<str>> {
+        let same = |held: &HostTensor| {
+            held.dtype() == value.dtype()
+                && held.layout() == value.layout()
+                && held.buffer().same_memory(value.buffer())
+        };
+        self.labels.iter().find(|(held, _)| same(held)).map(|(_, label)| label.clone())
     }
 
     pub(super) fn constant(&mut self, value: HostTensor) -> Term {

@@ -69,7 +69,8 @@ impl<'a> Exporter<'a> {
             }
         }
         count(&graph.ops, &mut reads);
-        // An output is read by whoever calls.
+        // An output is read by whoever calls; what becomes of inputs is not known here.
+        graph.inputs.iter().for_each(|id| reads[id.at()] += 2);
         graph.outputs.iter().for_each(|id| reads[id.at()] += 1);
         let mut shown = vec![None; graph.tensors.len()];
         for (&id, input) in graph.inputs.iter().zip(inputs) {
@@ -92,7 +93,8 @@ impl<'a> Exporter<'a> {
         }
         match &self.graph.tensor(id).storage {
             Storage::Values(value) => {
-                let shown = Shown::plain(self.draft.constant(value.clone()));
+                let label = self.draft.label(value);
+                let shown = Shown::plain(self.draft.weight(value.clone(), label));
                 self.shown[id.at()] = Some(shown.clone());
                 Ok(shown)
             }

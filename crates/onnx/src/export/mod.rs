@@ -85,7 +85,8 @@ impl ExportOptions {
         self
     }
 
-    /// Names a captured array, which becomes the initialiser of this name.
+    /// Names an array that the function reads, which becomes the initialiser of this name
+    /// (also where it is written in another order of its axes).
     #[must_use]
     pub fn weight(mut self, array: &Array, name: &str) -> Self {
         self.weights.push((array.clone(), name.into()));
@@ -189,6 +190,9 @@ fn written(function: &Traced, options: &ExportOptions, items: Option<usize>) -> 
 
     let mut draft = Draft::default();
     draft.items = items.unwrap_or(1);
+    for (array, name) in &options.weights {
+        draft.labels.extend(array.value()?.as_constant().map(|held| (held.clone(), name.as_str().into())));
+    }
     let mut given: Vec<Shown> = Vec::new();
     for &id in &graph.inputs[..arguments] {
         let tensor = graph.tensor(id);

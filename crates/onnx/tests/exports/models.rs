@@ -46,7 +46,7 @@ fn compared(
 
 /// A classifier's head: the class and the probabilities.
 fn head(scores: &Array) -> [Array; 2] {
-    [scores.argmax(&[-1], false), scores.softmax(&[-1])]
+    [scores.argmax([-1], false), scores.softmax([-1])]
 }
 
 fn relu(x: &Array) -> Array {
@@ -149,7 +149,7 @@ fn convolutions(recorder: &mut Recorder) {
 fn pools(recorder: &mut Recorder) {
     let kernel = weight(&[4, 3, 3, 3], 1);
     let x = argument(&[2, 8, 8, 3], DType::F32);
-    let y = mean_pool(&x.conv2d(&kernel, 1, 1, 1, 1).sigmoid()).mean(&[1, 2], false);
+    let y = mean_pool(&x.conv2d(&kernel, 1, 1, 1, 1).sigmoid()).mean([1, 2], false);
     let exported =
         compared(recorder, &[x], &[y], &ExportOptions::new().batch("N"), &[noise(&[2, 8, 8, 3], 3)]);
     assert_eq!(exported.operators(), ["Transpose", "Conv", "Sigmoid", "AveragePool", "ReduceMean"]);
@@ -162,15 +162,15 @@ fn transformer(recorder: &mut Recorder) {
     let projections: Vec<Array> = (0..4).map(|i| weight(&[width, width], 2 + i)).collect();
     let (scale, shift) = (weight(&[width], 7), weight(&[width], 8));
     let tokens = argument(&[2, 5], DType::I32);
-    let x = table.take(&tokens, &[0]);
+    let x = table.take(&tokens, [0]);
     let normal = fast::layer_norm(&x, Some(&scale), Some(&shift), 1e-5);
     let split = |w: &Array| {
         let parts = [-1, 5, heads as isize, (width / heads) as isize];
-        normal.matmul(w).reshape(&parts).transpose(&[0, 2, 1, 3])
+        normal.matmul(w).reshape(&parts).transpose([0, 2, 1, 3])
     };
     let (q, k, v) = (split(&projections[0]), split(&projections[1]), split(&projections[2]));
     let seen = fast::scaled_dot_product_attention(&q, &k, &v, 0.5, fast::Attended::Causal, None);
-    let joined = seen.transpose(&[0, 2, 1, 3]).reshape(&[-1, 5, width as isize]).matmul(&projections[3]);
+    let joined = seen.transpose([0, 2, 1, 3]).reshape(&[-1, 5, width as isize]).matmul(&projections[3]);
     let y = fast::rms_norm(&(&x + &joined), Some(&scale), 1e-6);
     let ids = HostTensor::from_slice(&[2, 5], &[1i32, 4, 10, 0, -1, 3, 3, 2, 5, 9]).unwrap();
     let exported = compared(recorder, &[tokens], &[y], &ExportOptions::new().batch("N"), &[ids]);

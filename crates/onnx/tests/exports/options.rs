@@ -15,6 +15,9 @@ fn of(arguments: &[Array], outputs: &[Array], options: &ExportOptions) -> Result
     export(&Traced::new(arguments, outputs).unwrap(), options)
 }
 
+/// A function of one array.
+type Made = fn(&Array) -> Array;
+
 /// The batch's name, where a function of `x[3, 4]` is exported with one.
 fn batch(f: impl FnOnce(&Array) -> Array) -> Option<String> {
     let x = argument(&[3, 4]);
@@ -25,17 +28,17 @@ fn batch(f: impl FnOnce(&Array) -> Array) -> Option<String> {
 #[test]
 fn sizes_are_free_only_where_items_are_treated_on_their_own() {
     let eye = || Array::from_host(noise(&[3, 4], 1));
-    let free: [(&str, fn(&Array) -> Array); 13] = [
+    let free: [(&str, Made); 13] = [
         ("a function of each element", |x| x.exp() * 2.0),
         ("a row for all", |x| x + Array::from_host(noise(&[4], 1))),
-        ("a sum within an item", |x| x.sum(&[1], false)),
+        ("a sum within an item", |x| x.sum([1], false)),
         ("a product with a matrix", |x| x.matmul(&Array::from_host(noise(&[4, 5], 1)))),
         ("a part of each item", |x| x.narrow(1, 1, 2)),
-        ("an axis in front", |x| x.expand_dims(&[0])),
+        ("an axis in front", |x| x.expand_dims([0])),
         ("turned around", |x| x.t().exp().t()),
         ("one row", |x| x.reshape(&[12])),
         ("split", |x| x.reshape(&[3, 2, 2])),
-        ("sorted within an item", |x| x.sort(&[1])),
+        ("sorted within an item", |x| x.sort([1])),
         ("joined within an item", |x| Array::concatenate(&[x.clone(), x.exp()], 1)),
         ("padded within an item", |x| x.pad_with(&[(0, 0), (1, 2)], &Array::full(&[], 0.0, DType::F32))),
         ("compared", |x| x.greater(Array::full(&[], 0.0, DType::F32)).where_(x, x.negative())),
@@ -43,27 +46,28 @@ fn sizes_are_free_only_where_items_are_treated_on_their_own() {
     for (what, f) in free {
         assert_eq!(batch(f).as_deref(), Some("N"), "{what}");
     }
-    let fixed: [(&str, fn(&Array) -> Array); 8] = [
-        ("a sum over items", |x| x.sum(&[0], false)),
-        ("a mean over items", |x| x - x.mean(&[0], true)),
+    let fixed: [(&str, Made); 8] = [
+        ("a sum over items", |x| x.sum([0], false)),
+        ("a mean over items", |x| x - x.mean([0], true)),
         ("some of the items", |x| x.narrow(0, 0, 2)),
         ("items joined", |x| Array::concatenate(&[x.clone(), x.clone()], 0)),
         ("items torn apart", |x| x.reshape(&[2, 6])),
         ("items multiplied with each other", |x| x.matmul(&x.t())),
-        ("sorted over items", |x| x.sort(&[0])),
-        ("running sums over items", |x| x.cumsum(&[0], false, true)),
+        ("sorted over items", |x| x.sort([0])),
+        ("running sums over items", |x| x.cumsum([0], false, true)),
     ];
     for (what, f) in fixed {
         assert_eq!(batch(f), None, "{what}");
     }
     assert_eq!(batch(|x| x + eye()), None, "a number for each item");
-    assert_eq!(batch(|x| x + Array::arange(3, DType::F32).expand_dims(&[1])), None, "the item's place");
+    assert_eq!(batch(|x| x + Array::arange(3, DType::F32).expand_dims([1])), None, "the item's place");
 
     let one = argument(&[1, 4]);
-    let error = of(&[one.clone()], &[one.exp()], &ExportOptions::new().batch("N")).unwrap_err();
+    let error = of(std::slice::from_ref(&one), &[one.exp()], &ExportOptions::new().batch("N")).unwrap_err();
     assert!(error.to_string().contains("at least two items, found 1"), "{error}");
     let scalar = argument(&[]);
-    let error = of(&[scalar.clone()], &[scalar.exp()], &ExportOptions::new().batch("N")).unwrap_err();
+    let error =
+        of(std::slice::from_ref(&scalar), &[scalar.exp()], &ExportOptions::new().batch("N")).unwrap_err();
     assert!(error.to_string().contains("has an axis"), "{error}");
 }
 
@@ -71,8 +75,8 @@ fn sizes_are_free_only_where_items_are_treated_on_their_own() {
 fn free_sizes_give_what_fixed_ones_give() {
     let function = |n: usize| {
         let (x, y) = (argument(&[n, 4]), argument(&[n, 1]));
-        let z = (x.reshape(&[n as isize, 2, 2]) + y.expand_dims(&[2])).transpose(&[2, 0, 1]);
-        let z = z.max(&[2], true).broadcast_to(&[2, n, 3]).transpose(&[1, 2, 0]);
+        let z = (x.reshape(&[n as isize, 2, 2]) + y.expand_dims([2])).transpose([2, 0, 1]);
+        let z = z.max([2], true).broadcast_to(&[2, n, 3]).transpose([1, 2, 0]);
         (vec![x, y], z.flatten(1, -1))
     };
     let (arguments, z) = function(3);
@@ -90,20 +94,28 @@ fn free_sizes_give_what_fixed_ones_give() {
 fn names_are_those_that_were_asked_for() {
     let weight = Array::from_host(noise(&[4, 2], 3)).exp();
     weight.eval().unwrap();
+    // One that was computed, and one that was given.
+    let given = Array::from_host(noise(&[2], 3));
     let x = argument(&[2, 4]);
-    let y = x.matmul(&weight);
+    let y = x.matmul(&weight) + &given;
     let outputs = [y.exp(), y.clone(), x.clone(), y.exp(), weight.clone()];
     // Names that values inside have already.
     let names = ["exp_1", "matmul_1", "gemm_1", "constant_1", "w again"];
-    let options =
-        ExportOptions::new().graph("g").inputs(&["identity_1"]).outputs(&names).weight(&weight, "w");
+    let options = ExportOptions::new()
+        .graph("g")
+        .inputs(&["identity_1"])
+        .outputs(&names)
+        .weight(&weight, "w")
+        .weight(&given, "b");
     let exported = of(&[x], &outputs, &options).unwrap();
     let file = oneir_onnx::OnnxFile::from_bytes(exported.to_bytes().unwrap(), None).unwrap();
     assert_eq!(file.graph.name, "g");
     assert_eq!(file.graph.inputs[0].name, "identity_1");
     let found: Vec<&str> = file.graph.outputs.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(found, names);
-    assert!(file.graph.initializers.iter().any(|(name, _)| &**name == "w"));
+    for wanted in ["w", "b"] {
+        assert!(file.graph.initializers.iter().any(|(name, _)| &**name == wanted), "{wanted}");
+    }
     let model = Model::new(file).unwrap();
     let results = model.call(&[("identity_1", Array::from_host(noise(&[2, 4], 1)))]).unwrap();
     assert_eq!(results.len(), 5);
@@ -113,7 +125,7 @@ fn names_are_those_that_were_asked_for() {
 fn options_that_do_not_fit_are_refused() {
     let refused = |options: ExportOptions, why: &str| {
         let x = argument(&[2, 4]);
-        let error = of(&[x.clone()], &[x.exp()], &options).unwrap_err();
+        let error = of(std::slice::from_ref(&x), &[x.exp()], &options).unwrap_err();
         assert!(matches!(error, ExportError::Options(_)));
         assert!(error.to_string().contains(why), "{error}");
     };

@@ -88,7 +88,7 @@ fn scan_over(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     if outer[*carried].shape.first() == Some(&0) {
         // No step is taken: what is carried stays, and nothing is stacked.
         let mut all = given_values[..*carried].to_vec();
-        for spec in site.results[*carried..].to_vec() {
+        for spec in &site.results[*carried..] {
             let empty = HostTensor::zeros(spec.dtype, &spec.shape).map_err(|e| e.to_string())?;
             all.push(Shown::plain(site.draft.constant(empty)));
         }

@@ -160,8 +160,8 @@ fn put(
     let slice = &updates.shape[lead..];
     // An axis of which a slice holds a part begins at 0.
     let mut all = starts;
-    for axis in 0..rank {
-        if slice[axis] != dst.shape[axis] && !all.iter().any(|(a, _)| *a == axis) {
+    for (axis, &part) in slice.iter().enumerate() {
+        if part != dst.shape[axis] && !all.iter().any(|(a, _)| *a == axis) {
             let zero = d.number(DType::I64, 0.0);
             let start = d.expand(&zero, &updates.shape[..lead]);
             all.push((axis, start));

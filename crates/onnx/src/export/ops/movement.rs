@@ -286,10 +286,10 @@ fn regrouped(x: &Array, to: DType) -> Array {
         shape[last] /= ratio as isize;
         shape.push(ratio as isize);
         let parts = x.reshape(&shape).left_shift(&steps);
-        return parts.sum(&[last as isize + 1], false).astype(to);
+        return parts.sum([last as isize + 1], false).astype(to);
     }
     shape[last] *= ratio as isize;
-    let parts = x.expand_dims(&[-1]).right_shift(&steps);
+    let parts = x.expand_dims([-1]).right_shift(&steps);
     parts.bitwise_and(Array::full(&[], ((1u64 << wide) - 1) as f64, DType::U64)).reshape(&shape).astype(to)
 }
 

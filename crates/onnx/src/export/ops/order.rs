@@ -118,8 +118,8 @@ fn scan(site: &mut Site<'_>, primitive: &Primitive) -> Written {
 fn sorted_offsets(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     parameters!(primitive, Primitive::SortedOffsets { groups });
     site.arrays(|x| {
-        let groups = Array::arange(*groups, DType::U32).expand_dims(&[-1]);
-        let below = x[0].expand_dims(&[-2]).less(&groups);
-        vec![below.astype(DType::I32).sum(&[-1], false)]
+        let groups = Array::arange(*groups, DType::U32).expand_dims([-1]);
+        let below = x[0].expand_dims([-2]).less(&groups);
+        vec![below.astype(DType::I32).sum([-1], false)]
     })
 }

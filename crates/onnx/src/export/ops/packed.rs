@@ -32,7 +32,7 @@ fn table(format: DType, dtype: DType) -> Result<HostTensor, Refusal> {
 fn from_fp8(site: &mut Site<'_>, primitive: &Primitive) -> Written {
     parameters!(primitive, Primitive::FromFp8(dtype));
     let table = Array::from_host(table(DType::F8E4M3FN, *dtype)?);
-    site.arrays(|x| vec![table.take(&x[0], &[0])])
+    site.arrays(|x| vec![table.take(&x[0], [0])])
 }
 
 /// The greatest finite code of E4M3.
@@ -62,7 +62,7 @@ fn to_fp8(site: &mut Site<'_>, _: &Primitive) -> Written {
         let mut code = Array::zeros(&x.shape(), DType::I32);
         for bit in [64, 32, 16, 8, 4, 2, 1] {
             let next = &code + bit;
-            let reached = size.greater_equal(starts.take(&next, &[0]));
+            let reached = size.greater_equal(starts.take(&next, [0]));
             code = reached.where_(&next, &code);
         }
         // Infinity reaches the end of the list.
@@ -85,16 +85,16 @@ fn codes(words: &Array, bits: usize) -> Array {
     if 32usize.is_multiple_of(bits) {
         let per = 32 / bits;
         let shifts = list(&|i| (i * bits) as u32, per);
-        let parts = words.expand_dims(&[-1]).right_shift(&shifts).bitwise_and(&mask);
+        let parts = words.expand_dims([-1]).right_shift(&shifts).bitwise_and(&mask);
         return parts.reshape(&[&shape[..last], &[count as isize]].concat());
     }
     // A code may begin in one word and end in the next.
     let end = words.shape()[last].saturating_sub(1);
     let first = list(&|i| (i * bits / 32) as u32, count);
     let next = list(&|i| (i * bits / 32 + 1).min(end) as u32, count);
-    let low = words.take(&first, &[-1]).right_shift(list(&|i| (i * bits % 32) as u32, count));
+    let low = words.take(&first, [-1]).right_shift(list(&|i| (i * bits % 32) as u32, count));
     let rest = |i: usize| if i * bits % 32 + bits > 32 { (32 - i * bits % 32) as u32 } else { 32 };
-    let high = words.take(&next, &[-1]).left_shift(list(&rest, count));
+    let high = words.take(&next, [-1]).left_shift(list(&rest, count));
     low.bitwise_or(&high).bitwise_and(&mask)
 }
 
@@ -108,13 +108,13 @@ fn restored(quant: &Quant, inputs: &[Array], dtype: DType) -> Result<Array, Refu
         let scale = if quant.mode == QuantMode::Nvfp4 { DType::F8E4M3FN } else { DType::F8E8M0 };
         let elements = Array::from_host(table(format, dtype)?);
         let scales = Array::from_host(table(scale, dtype)?);
-        (elements.take(&codes, &[0]), scales.take(&inputs[1], &[0]))
+        (elements.take(&codes, [0]), scales.take(&inputs[1], [0]))
     };
     let groups: Vec<isize> =
         scales.shape().iter().map(|&n| n as isize).chain([quant.group_size as isize]).collect();
-    let mut all = elements.reshape(&groups) * scales.expand_dims(&[-1]);
+    let mut all = elements.reshape(&groups) * scales.expand_dims([-1]);
     if let Some(biases) = inputs.get(2) {
-        all = all + biases.expand_dims(&[-1]);
+        all += biases.expand_dims([-1]);
     }
     let shape: Vec<isize> = elements.shape().iter().map(|&n| n as isize).collect();
     Ok(all.reshape(&shape))
@@ -193,7 +193,7 @@ fn random_bits(site: &mut Site<'_>, primitive: &Primitive) -> Written {
         let steps: Vec<i64> = (0..parts).map(|i| 1i64 << (8 * width * i)).collect();
         let mask = Array::from_slice(&[(1i64 << (8 * width)) - 1], &[]);
         let split =
-            words.expand_dims(&[-1]).trunc_divide(Array::from_slice(&steps, &[parts])).bitwise_and(&mask);
+            words.expand_dims([-1]).trunc_divide(Array::from_slice(&steps, &[parts])).bitwise_and(&mask);
         let lead = &whole[..whole.len() - shape.len()];
         let row = split.reshape(&[lead, &[(count * parts) as isize]].concat());
         vec![row.narrow(-1, 0, drawn).astype(to).reshape(&whole)]

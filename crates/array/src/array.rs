@@ -28,7 +28,16 @@ impl Array {
     /// A failed array.
     #[track_caller]
     pub(crate) fn failed(op: &'static str, reason: impl Into<Reason>) -> Array {
-        Array(Inner::Failed(Arc::new(Failure { op, place: Location::caller(), reason: reason.into() })))
+        Array::failed_at(op, Location::caller(), reason)
+    }
+
+    /// A failed array of a call elsewhere.
+    pub(crate) fn failed_at(
+        op: &'static str,
+        place: &'static Location<'static>,
+        reason: impl Into<Reason>,
+    ) -> Array {
+        Array(Inner::Failed(Arc::new(Failure { op, place, reason: reason.into() })))
     }
 
     /// The recorded value, or the first failure on the way to it.

@@ -61,6 +61,17 @@ pub enum Reason {
     /// A value that a size depends on cannot be computed.
     #[error("a size depends on a value that cannot be computed: {0}")]
     Evaluation(String),
+    /// An operation holds sizes of the shapes that a function was traced with.
+    #[error("`{op}` at {place} holds sizes of the trace, so it cannot run on other shapes")]
+    FixedSize {
+        /// The operation.
+        op: &'static str,
+        /// Where it was recorded.
+        place: oneir_ir::Place,
+    },
+    /// A compiled function could not be planned or run.
+    #[error("{0}")]
+    Run(String),
     /// A transform has no rule, or values do not fit it.
     #[error(transparent)]
     Transform(#[from] TransformError),
@@ -119,10 +130,10 @@ pub enum ArrayError {
         problem: String,
     },
     /// A function calls what only this process has.
-    #[error("kernel `{kernel}` is a Rust function, which cannot be saved")]
+    #[error("`{name}` has Rust functions of this process, which cannot be saved")]
     Unsavable {
-        /// The kernel.
-        kernel: String,
+        /// The kernel, or the function with rules for transforms.
+        name: String,
     },
     /// `item` on an array of other than one element.
     #[error("item needs one element, found shape {shape:?}")]

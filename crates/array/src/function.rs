@@ -102,8 +102,7 @@ impl Traced {
         if let Some((_, values)) = bound.iter().find(|(d, _)| d.is(device)) {
             return Ok(values.clone());
         }
-        let values =
-            self.captured.iter().map(|value| evaluated(device, value)).collect::<Result<Vec<_>, _>>()?;
+        let values = self.captured.iter().map(|v| device.bring(v)).collect::<Result<Vec<_>, _>>()?;
         if bound.len() >= MAX_PLANS {
             bound.remove(0);
         }
@@ -140,31 +139,62 @@ impl Traced {
         &self,
         device: &Device,
         arguments: &[Array],
+        profile: Option<&mut Profile>,
+    ) -> Result<Vec<Array>, ArrayError> {
+        self.run(device, arguments, &[], profile)
+    }
+
+    /// As [`Traced::call`]. The memory of arguments that are `sole`, which no one but
+    /// the caller can see, may become the results': the caller lets go of these
+    /// arguments when there is no error.
+    pub(crate) fn call_taking(
+        &self,
+        device: &Device,
+        arguments: &[Array],
+        sole: &[bool],
+    ) -> Result<Vec<Array>, ArrayError> {
+        self.run(device, arguments, sole, None)
+    }
+
+    fn run(
+        &self,
+        device: &Device,
+        arguments: &[Array],
+        sole: &[bool],
         mut profile: Option<&mut Profile>,
     ) -> Result<Vec<Array>, ArrayError> {
-        let mut inputs = Vec::with_capacity(arguments.len() + self.captured.len());
-        for argument in arguments {
-            inputs.push(evaluated(device, argument.value()?)?);
+        let arguments = arguments.iter().map(|a| a.value().cloned()).collect::<Result<Vec<_>, _>>()?;
+        let pending = |v: &&Value| v.payload().is_none() && v.as_constant().is_none();
+        let all = || arguments.iter().chain(&self.captured);
+        if all().any(|v| pending(&v)) {
+            device.evaluate(&all().filter(pending).cloned().collect::<Vec<_>>())?;
         }
+        let mut uses = match sole.contains(&true) {
+            true => loop {
+                match device.uses(&arguments, sole) {
+                    Some(uses) => break Some(uses),
+                    None => std::thread::yield_now(),
+                }
+            },
+            false => None,
+        };
+        let mut inputs = arguments.iter().map(|v| device.bring(v)).collect::<Result<Vec<_>, _>>()?;
         inputs.extend(self.captured_on(device)?);
-        let executable = self.executable(device, inputs.iter().map(Given::of).collect())?;
+        let mut given: Vec<Given> = inputs.iter().map(Given::of).collect();
+        if let Some(uses) = &uses {
+            for (given, &donated) in given.iter_mut().zip(uses.donated()) {
+                given.donated = donated;
+            }
+        }
+        let executable = self.executable(device, given)?;
         let before = profile.as_ref().map_or(0, |profile| profile.launches.len());
         let results = executable.run(device, &inputs, profile.as_deref_mut())?;
+        if let Some(uses) = &mut uses {
+            uses.spend();
+        }
         if let Some(profile) = profile {
             profile.place(before, &self.places);
         }
         Ok(results.into_iter().map(|r| Array::from_value(r.into_value())).collect())
-    }
-}
-
-fn evaluated(device: &Device, value: &Value) -> Result<Evaluated, ArrayError> {
-    if let Some(constant) = value.as_constant() {
-        return Ok(device.put(constant)?);
-    }
-    device.evaluate(std::slice::from_ref(value))?;
-    match Evaluated::of(value) {
-        Some(found) if found.device.is(device) => Ok(found.clone()),
-        Some(found) => Ok(device.put(&found.to_host()?)?),
-        None => Err(ArrayError::Runtime(oneir_runtime::RuntimeError::NeverComputed)),
     }
 }

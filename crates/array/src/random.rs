@@ -5,8 +5,10 @@
 //! goes through a logarithm or an inverse error function differs by as much as
 //! these functions are rounded differently, a few units in the last place.
 //!
-//! Without a key, the next one of the process's own sequence is taken, which
-//! [`seed`] begins anew.
+//! Without a key, the next one of the thread's own sequence is taken, which
+//! [`seed`] begins anew. The key that the sequence has come to is the one thing
+//! that functions read and change beside what they are given: [`state`] gives it,
+//! [`set_state`] puts it back.
 //!
 //! ```
 //! # use oneir_cpu as _;
@@ -27,7 +29,7 @@ use oneir_tensor::{DType, HostTensor, broadcast_shapes};
 
 use crate::axes::axis_of;
 use crate::operand::Side;
-use crate::{Array, Number, Operand, Reason, ScanOp, linalg};
+use crate::{Array, ArrayError, Number, Operand, Reason, ScanOp, linalg};
 
 /// The largest f32 below 1.
 const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
@@ -40,9 +42,43 @@ pub fn key(seed: u64) -> Array {
 }
 
 /// Begins the sequence of keys anew that functions take when they are given
-/// none. One sequence serves the whole process.
+/// none: that of the calling thread, and of no other.
+///
+/// A thread that has neither called this nor [`set_state`] begins at a seed taken
+/// from the clock, each thread at another.
 pub fn seed(seed: u64) {
-    Runtime::global().seed(seed);
+    if let Ok(key) = key(seed).value() {
+        Runtime::global().set_random_key(key.clone());
+    }
+}
+
+/// The key (`u32[2]`) that the calling thread's sequence has come to: from it the
+/// next draw makes the key that it uses, and the state after it.
+///
+/// ```
+/// # use oneir_cpu as _;
+/// use oneir_array::{DType, random};
+/// let before = random::state();
+/// let a = random::normal(&[3], DType::F32, 0, 1, None).to_vec::<f32>()?;
+/// random::set_state(&before)?;
+/// assert_eq!(random::normal(&[3], DType::F32, 0, 1, None).to_vec::<f32>()?, a);
+/// # Ok::<(), oneir_array::ArrayError>(())
+/// ```
+#[must_use]
+pub fn state() -> Array {
+    Array::from_value(Runtime::global().random_key())
+}
+
+/// Sets what [`state`] gives, in the calling thread. The state need not be known: what
+/// is drawn from the argument of a traced function is a function of it.
+///
+/// # Errors
+/// When the state is a failed array, or is not `u32[2]`; the state before stays.
+#[track_caller]
+pub fn set_state(state: &Array) -> Result<(), ArrayError> {
+    let state = checked("set_state", "state", state);
+    Runtime::global().set_random_key(state.value()?.clone());
+    Ok(())
 }
 
 /// `num` keys made of one: u32 `[num, 2]`.
@@ -70,26 +106,49 @@ pub fn bits(shape: &[usize], width: u8, key: Option<&Array>) -> Array {
 #[track_caller]
 fn drawn(op: &'static str, shape: &[usize], width: u8, given: Option<&Array>) -> Array {
     let key = match given {
-        Some(key) => key.clone(),
-        None => Array::from_slice(&Runtime::global().next_key(halves), &[2]),
+        Some(key) => checked(op, "key", key),
+        None => next_key(),
     };
-    if key.check().is_ok() && (key.shape() != [2] || key.dtype() != DType::U32) {
-        let found = key.value().map(|value| value.spec().to_string()).unwrap_or_default();
-        return Array::failed(op, Reason::Parameters(format!("the key must be u32[2], found {found}")));
-    }
     Array::primitive(op, Primitive::RandomBits { shape: shape.to_vec(), width }, [&key])
 }
 
-/// The two keys that a key splits into.
-fn halves(key: [u32; 2]) -> [[u32; 2]; 2] {
-    let split = Primitive::RandomBits { shape: vec![2, 2], width: 4 };
-    let drawn = HostTensor::from_slice(&[2], &key)
-        .ok()
-        .and_then(|key| split.evaluate(&[key]).ok()?.first()?.to_vec::<u32>().ok());
-    match drawn.as_deref() {
-        Some(&[a, b, c, d]) => [[a, b], [c, d]],
-        _ => unreachable!("a key has random bits"),
+/// The key, or a failed array where it is none.
+#[track_caller]
+fn checked(op: &'static str, what: &str, key: &Array) -> Array {
+    match key.value() {
+        Ok(value) if key.shape() != [2] || key.dtype() != DType::U32 => {
+            let reason = format!("the {what} must be u32[2], found {}", value.spec());
+            Array::failed(op, Reason::Parameters(reason))
+        }
+        _ => key.clone(),
     }
+}
+
+/// The next key of the thread's sequence: the state splits into the state after it,
+/// and the key. A state that is known splits at once, so that a sequence leaves no
+/// chain of values behind it.
+#[track_caller]
+fn next_key() -> Array {
+    let state = Runtime::global().random_key();
+    let [next, given] = match state.as_constant().and_then(halves) {
+        Some(keys) => keys.map(|key| Array::from_slice(&key, &[2])),
+        None => {
+            let both = split(&Array::from_value(state), 2);
+            [0, 1].map(|i| both.narrow(0, i, 1).squeeze(0))
+        }
+    };
+    if let Ok(next) = next.value() {
+        Runtime::global().set_random_key(next.clone());
+    }
+    given
+}
+
+/// The two keys that a key splits into.
+fn halves(key: &HostTensor) -> Option<[[u32; 2]; 2]> {
+    let split = Primitive::RandomBits { shape: vec![2, 2], width: 4 };
+    let drawn = split.evaluate(std::slice::from_ref(key)).ok()?.first()?.to_vec::<u32>().ok()?;
+    let &[a, b, c, d] = drawn.as_slice() else { return None };
+    Some([[a, b], [c, d]])
 }
 
 /// Refuses a dtype that random floats are not drawn in.

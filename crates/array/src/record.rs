@@ -53,6 +53,24 @@ pub(crate) trait Record {
         number.into().constant(dtype)
     }
 
+    /// How many elements of x fall into one along `axes`, less some but at least 0, as
+    /// a number of its dtype.
+    fn count(&self, x: &Value, axes: &[usize], less: isize) -> Recorded {
+        let dtype = x.spec().dtype;
+        if x.is_of_any_size() {
+            let count = self.op(Primitive::AxisCount { axes: axes.to_vec(), dtype }, &[x])?;
+            return match less {
+                0 => Ok(count),
+                _ => {
+                    let rest = self.with(BinaryOp::Subtract, &count, less as f64)?;
+                    self.with(BinaryOp::Maximum, &rest, 0.0)
+                }
+            };
+        }
+        let count: usize = axes.iter().map(|&axis| x.spec().shape[axis]).product();
+        self.number((count as f64 - less as f64).max(0.0), dtype)
+    }
+
     /// `f` of the value; of halves in f32, rounded once.
     fn wide(&self, x: &Value, f: impl FnOnce(&Value) -> Recorded) -> Recorded {
         let dtype = x.spec().dtype;

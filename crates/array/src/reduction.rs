@@ -64,7 +64,7 @@ reductions! {
 /// The mean over axes, in the value's own dtype.
 fn mean(at: &Place, x: &Value, axes: &[usize], keepdims: bool) -> Recorded {
     let sum = at.reduce(ReduceOp::Sum, x, axes, keepdims)?;
-    at.with(BinaryOp::Divide, &sum, fold(x, axes) as f64)
+    at.binary(BinaryOp::Divide, &sum, &at.count(x, axes, 0)?)
 }
 
 /// The variance over axes: real, and of halves still in f32.
@@ -79,8 +79,8 @@ fn variance(at: &Place, x: &Value, axes: &[usize], keepdims: bool, ddof: isize) 
         false => at.unary(UnaryOp::Square, &apart)?,
     };
     let sum = at.reduce(ReduceOp::Sum, &squares, axes, keepdims)?;
-    let divisor = fold(&x, axes) as f64 - ddof as f64;
-    at.with(BinaryOp::Divide, &sum, divisor.max(0.0))
+    let divisor = at.cast(&at.count(&x, axes, ddof)?, sum.spec().dtype)?;
+    at.binary(BinaryOp::Divide, &sum, &divisor)
 }
 
 /// The dtype of variances of `dtype`.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use oneir_io::safetensors;
 use oneir_ir::graph::{Role, TensorGraph};
+use oneir_ir::primitive::CustomRules;
 use oneir_ir::{Place, Primitive, Spec, Value, verify};
 use oneir_tensor::{DType, HostTensor};
 
@@ -30,12 +31,11 @@ impl Traced {
     /// graph, what it captured and its constants. [`Traced::load`] reads it in any
     /// process.
     ///
-    /// The file also holds the place in the source where each op was written. Rules
-    /// that custom functions have for transforms are not saved.
+    /// The file also holds the place in the source where each op was written.
     ///
     /// # Errors
-    /// When the graph calls a kernel that is a Rust function, which cannot be saved;
-    /// when a captured value cannot be computed; when the file cannot be written. It
+    /// When the graph calls a kernel that is a Rust function, or a function with rules
+    /// for transforms that are, which cannot be saved; when a captured value cannot be computed; when the file cannot be written. It
     /// is then as it was.
     ///
     /// ```
@@ -95,10 +95,13 @@ impl Traced {
 /// Refuses what only this process can compute.
 fn check_savable(graph: &TensorGraph) -> Result<(), ArrayError> {
     for primitive in graph.primitives() {
-        if let Primitive::Kernel(call) = primitive
-            && call.cpu.get().is_some()
-        {
-            return Err(ArrayError::Unsavable { kernel: call.name.to_string() });
+        let name = match primitive {
+            Primitive::Kernel(call) if call.cpu.get().is_some() => Some(&call.name),
+            Primitive::Custom(call) if matches!(call.rules, CustomRules::Given(_)) => Some(&call.name),
+            _ => None,
+        };
+        if let Some(name) = name {
+            return Err(ArrayError::Unsavable { name: name.to_string() });
         }
         primitive.bodies().into_iter().try_for_each(|body| check_savable(body.graph()))?;
     }

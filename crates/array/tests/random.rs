@@ -1,8 +1,9 @@
 //! Random arrays: the bits that MLX 0.32.4 draws on a CPU for the same keys.
 
 use oneir_array::random::{self, Samples};
-use oneir_array::{Array, DType, bf16, f16};
+use oneir_array::{Array, DType, Traced, bf16, f16};
 use oneir_cpu as _;
+use oneir_runtime::Runtime;
 
 struct Drawn {
     seed: u64,
@@ -114,4 +115,86 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert!(told(random::categorical(&three, 3, Samples::One, None)).contains("axis 3 is out of range"));
     assert!(told(random::permutation(-1, 0, None)).contains("-1 numbers have no order"));
     assert!(told(random::bits(&[usize::MAX, 2], 4, Some(&key))).contains("more bytes"));
+}
+
+fn numbers() -> Vec<u32> {
+    random::bits(&[4], 4, None).to_vec::<u32>().unwrap()
+}
+
+#[test]
+fn a_sequence_is_what_splitting_makes() {
+    random::seed(42);
+    let state = random::state();
+    assert_eq!(state.to_vec::<u32>().unwrap(), random::key(42).to_vec::<u32>().unwrap());
+    let both = random::split(&state, 2);
+    let [next, given] = [0, 1].map(|i| both.narrow(0, i, 1).squeeze(0));
+    let drawn = random::bits(&[4], 4, Some(&given)).to_vec::<u32>().unwrap();
+    assert_eq!(numbers(), drawn);
+    assert_eq!(random::state().to_vec::<u32>().unwrap(), next.to_vec::<u32>().unwrap());
+}
+
+#[test]
+fn a_state_put_back_draws_the_same_again() {
+    random::seed(5);
+    numbers();
+    let state = random::state();
+    let first = [numbers(), numbers()];
+    assert_ne!(first[0], first[1]);
+    random::set_state(&state).unwrap();
+    assert_eq!([numbers(), numbers()], first);
+    // A state that is not known yet: all draws are functions of it.
+    let pending = (&state + 1) - 1;
+    assert!(!pending.is_available());
+    random::set_state(&pending).unwrap();
+    assert_eq!([numbers(), numbers()], first);
+}
+
+#[test]
+fn a_traced_state_is_an_argument_and_a_result() {
+    random::seed(9);
+    let before = random::state();
+    let plain = [numbers(), numbers()];
+    let after = random::state().to_vec::<u32>().unwrap();
+    let argument = Traced::argument(before.value().unwrap().spec().clone());
+    random::set_state(&argument).unwrap();
+    let drawn = [random::bits(&[4], 4, None), random::bits(&[4], 4, None)];
+    let traced = Traced::new(&[argument], &[drawn[0].clone(), drawn[1].clone(), random::state()]).unwrap();
+    random::set_state(&before).unwrap();
+    let device = Runtime::global().default_device().unwrap();
+    let results = traced.call(&device, &[before]).unwrap();
+    let results: Vec<Vec<u32>> = results.iter().map(|r| r.to_vec().unwrap()).collect();
+    assert_eq!(results, [plain[0].clone(), plain[1].clone(), after]);
+    // Another state gives other numbers: none was taken as a constant.
+    let other = traced.call(&device, &[random::key(10)]).unwrap();
+    assert_ne!(other[0].to_vec::<u32>().unwrap(), plain[0]);
+}
+
+#[test]
+fn each_thread_has_a_sequence_of_its_own() {
+    random::seed(1);
+    let alone = [numbers(), numbers()];
+    random::seed(1);
+    let first = numbers();
+    let elsewhere = || std::thread::spawn(|| (numbers(), numbers()));
+    let others: Vec<_> = [elsewhere(), elsewhere()].into_iter().map(|t| t.join().unwrap()).collect();
+    let seeded = std::thread::spawn(|| {
+        random::seed(1);
+        numbers()
+    });
+    assert_eq!(seeded.join().unwrap(), alone[0], "a seed means the same in each thread");
+    assert_eq!([first, numbers()], alone, "other threads do not change this one's sequence");
+    let mut all: Vec<Vec<u32>> = others.into_iter().flat_map(|(a, b)| [a, b]).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 4, "threads that do not seed draw different numbers");
+}
+
+#[test]
+fn a_bad_state_is_refused_and_the_one_before_stays() {
+    random::seed(3);
+    let told = |state: &Array| random::set_state(state).unwrap_err().to_string();
+    assert!(told(&Array::ones(&[2], DType::F32)).contains("the state must be u32[2], found f32[2]"));
+    let failed = Array::ones(&[2], DType::F32).matmul(&Array::ones(&[3], DType::F32));
+    assert!(told(&failed).contains("matmul"));
+    assert_eq!(random::state().to_vec::<u32>().unwrap(), [0, 3]);
 }

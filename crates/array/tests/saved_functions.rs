@@ -394,3 +394,20 @@ fn broken_files_are_refused_without_a_panic() {
     graph.name = "\"\\\n\u{1f980}".into();
     assert_eq!(graph.to_string().parse::<TensorGraph>().unwrap(), graph);
 }
+
+#[test]
+fn functions_with_rules_of_their_own_are_refused_by_name() {
+    let folder = Folder::new("rules");
+    let argument = || Traced::argument(Spec::new(DType::F32, [2]));
+    let plain = oneir_array::custom_function(|x: &Array| x.exp());
+    let ruled = oneir_array::custom_function(|x: &Array| x.exp()).with_vjp(|x, _, _| x.clone());
+    for (function, savable) in [(plain, true), (ruled, false)] {
+        let x = argument();
+        let traced = Traced::new(std::slice::from_ref(&x), &[function.call(&x)]).unwrap();
+        let saved = traced.save(folder.file());
+        assert_eq!(saved.is_ok(), savable);
+        if let Err(error) = saved {
+            assert!(error.to_string().contains("`custom_function`"), "{error}");
+        }
+    }
+}

@@ -5,6 +5,13 @@ use std::f64::consts::PI;
 /// From here on the series in 1 / x² is exact to the last digits.
 const FAR: f64 = 12.0;
 
+/// Steps of 1 that bring any positive number as far.
+pub(crate) const STEPS: usize = 12;
+
+/// The coefficients of the series of ψ': Bernoulli numbers.
+pub(crate) const TRIGAMMA: [f64; 7] =
+    [1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0];
+
 /// ψ(x), the derivative of ln |Γ(x)|. At 0 and the negative integers it has poles,
 /// which are no number.
 pub(crate) fn digamma(x: f64) -> f64 {
@@ -41,11 +48,8 @@ pub(crate) fn trigamma(x: f64) -> f64 {
         sum += 1.0 / (x * x);
         x += 1.0;
     }
-    // Bernoulli numbers.
-    const TERMS: [f64; 7] =
-        [1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0];
     let square = 1.0 / (x * x);
-    let series = TERMS.iter().rev().fold(0.0, |rest, term| (rest + term) * square);
+    let series = TRIGAMMA.iter().rev().fold(0.0, |rest, term| (rest + term) * square);
     sum + 1.0 / x + 0.5 * square + series / x
 }
 

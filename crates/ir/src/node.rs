@@ -65,6 +65,8 @@ pub struct Node {
 #[derive(Debug, Clone)]
 pub struct Trace {
     lasts: Arc<AtomicBool>,
+    /// Whether what it marks stands for values of any size.
+    any_size: bool,
     /// Another that the same values belong to.
     beside: Option<Arc<Trace>>,
 }
@@ -73,7 +75,18 @@ impl Trace {
     /// Begins to keep.
     #[allow(clippy::new_without_default, reason = "beginning is no default")]
     pub fn new() -> Trace {
-        Trace { lasts: Arc::new(AtomicBool::new(true)), beside: None }
+        Trace { lasts: Arc::new(AtomicBool::new(true)), any_size: false, beside: None }
+    }
+
+    /// As [`Trace::new`], of values that stand for others of any size: what is made
+    /// of them must not hold their sizes.
+    pub fn of_any_size() -> Trace {
+        Trace { any_size: true, ..Trace::new() }
+    }
+
+    fn is_of_any_size(&self) -> bool {
+        (self.any_size && self.lasts.load(Ordering::Acquire))
+            || self.beside.as_ref().is_some_and(|other| other.is_of_any_size())
     }
 
     /// Stops keeping: values computed from now on let go of their inputs, unless
@@ -99,7 +112,7 @@ impl Trace {
         if all.has(other) || !other.lasts.load(Ordering::Acquire) {
             return all;
         }
-        Trace { lasts: other.lasts.clone(), beside: Some(Arc::new(all)) }
+        Trace { lasts: other.lasts.clone(), any_size: other.any_size, beside: Some(Arc::new(all)) }
     }
 }
 
@@ -146,6 +159,11 @@ impl Node {
         if self.ready.get().is_some() { State::Ready } else { State::Pending(inputs.clone()) }
     }
 
+    /// Whether a [`Trace`] keeps the inputs.
+    pub fn is_traced(&self) -> bool {
+        self.trace.as_ref().is_some_and(Trace::lasts)
+    }
+
     /// The inputs that the node still holds: all until it is evaluated, and while
     /// a [`Trace`] keeps them.
     pub fn operands(&self) -> SmallVec<[Value; 2]> {
@@ -162,7 +180,7 @@ impl Node {
         debug_assert_eq!(results.len(), self.outputs.len());
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         _ = self.ready.set(results.into());
-        if self.trace.as_ref().is_some_and(Trace::lasts) {
+        if self.is_traced() {
             return;
         }
         let released = std::mem::take(&mut *inputs);
@@ -288,6 +306,11 @@ impl Value {
         };
         let mut marked = Value::record_in(Some(trace), same, &[self], Place::Internal)?;
         Ok(marked.swap_remove(0))
+    }
+
+    /// Whether the value stands for others of any size ([`Trace::of_any_size`]).
+    pub fn is_of_any_size(&self) -> bool {
+        self.node.trace.as_ref().is_some_and(Trace::is_of_any_size)
     }
 
     /// An output of a node.

@@ -1,4 +1,4 @@
-use oneir_ir::graph::{Access, Class, Dst, Region, RegionStep, StepArg, Sym, TensorId};
+use oneir_ir::graph::{Access, Class, Dst, Operand, Region, RegionStep, StepArg, Sym, TensorId};
 use rustc_hash::FxHashMap;
 
 use crate::draft::Draft;
@@ -14,8 +14,8 @@ const MAX_READS: usize = 24;
 struct Group {
     /// The element-wise ops, in order.
     members: Vec<u32>,
-    /// Operands that come from outside, at most.
-    reads: usize,
+    /// The operands that come from outside.
+    reads: Vec<Operand>,
     /// Something outside has read a member: what comes later cannot join.
     closed: bool,
 }
@@ -30,6 +30,14 @@ pub(crate) fn decide(draft: &mut Draft) -> Vec<(u32, Decision)> {
     fn find(links: &mut [u32], mut g: u32) -> u32 {
         while links[g as usize] != g {
             links[g as usize] = links[links[g as usize] as usize];
+            g = links[g as usize];
+        }
+        g
+    }
+
+    /// As [`find`], without shortening the way.
+    fn root(links: &[u32], mut g: u32) -> u32 {
+        while links[g as usize] != g {
             g = links[g as usize];
         }
         g
@@ -66,21 +74,36 @@ pub(crate) fn decide(draft: &mut Draft) -> Vec<(u32, Decision)> {
         }
         // A group that another operand has just closed cannot be joined.
         feeders.retain(|&g| !groups[g as usize].closed);
+        let outside = |feeders: &[u32]| {
+            let inside = |tensor: TensorId| {
+                uses.producer[tensor.at()].is_some_and(|p| {
+                    let g = group_of[p as usize];
+                    g != u32::MAX && feeders.contains(&root(&links, g))
+                })
+            };
+            let mut reads = Vec::new();
+            join(&mut reads, op.operands.iter().filter(|o| !inside(o.tensor)));
+            reads
+        };
         let fits = |groups: &[Group], feeders: &[u32]| {
             let steps: usize = feeders.iter().map(|&g| groups[g as usize].members.len()).sum();
-            let reads: usize = feeders.iter().map(|&g| groups[g as usize].reads).sum();
+            let mut reads = outside(feeders);
+            for &g in feeders {
+                join(&mut reads, &groups[g as usize].reads);
+            }
             let still = feeders.iter().flat_map(|&g| &groups[g as usize].members).all(|&m| {
                 draft.slots[m as usize]
                     .as_ref()
                     .is_some_and(|member| movable(draft, member, m as usize, slot))
             });
-            steps < MAX_STEPS && reads + op.operands.len() <= MAX_READS && still
+            steps < MAX_STEPS && reads.len() <= MAX_READS && still
         };
         while !feeders.is_empty() && !fits(&groups, &feeders) {
             if let Some(g) = feeders.pop() {
                 groups[g as usize].closed = true;
             }
         }
+        let reads = outside(&feeders);
         let home = match feeders.split_first() {
             None => {
                 groups.push(Group::default());
@@ -90,7 +113,7 @@ pub(crate) fn decide(draft: &mut Draft) -> Vec<(u32, Decision)> {
             Some((&home, others)) => {
                 for &g in others {
                     let other = std::mem::take(&mut groups[g as usize]);
-                    groups[home as usize].reads += other.reads;
+                    join(&mut groups[home as usize].reads, &other.reads);
                     groups[home as usize].members.extend(other.members);
                     links[g as usize] = home;
                 }
@@ -99,7 +122,7 @@ pub(crate) fn decide(draft: &mut Draft) -> Vec<(u32, Decision)> {
         };
         group_of[slot] = home;
         groups[home as usize].members.push(slot as u32);
-        groups[home as usize].reads += op.operands.len();
+        join(&mut groups[home as usize].reads, &reads);
     }
 
     let mut decisions = Vec::new();
@@ -116,6 +139,15 @@ pub(crate) fn decide(draft: &mut Draft) -> Vec<(u32, Decision)> {
         }
     }
     decisions
+}
+
+/// Adds operands that are not there yet.
+fn join<'a>(reads: &mut Vec<Operand>, more: impl IntoIterator<Item = &'a Operand>) {
+    for operand in more {
+        if !reads.contains(operand) {
+            reads.push(operand.clone());
+        }
+    }
 }
 
 fn fusion(draft: &Draft, reads: &[u32], members: &[u32]) -> Option<Fusion> {

@@ -5,6 +5,7 @@ use oneir_ir::graph::TensorGraph;
 use oneir_passes::{Options, Recipe, optimise, replay};
 use rustc_hash::FxHashMap;
 
+use crate::device::Runs;
 use crate::execute::Executable;
 use crate::key::GraphKey;
 use crate::{Given, RuntimeError};
@@ -29,6 +30,7 @@ pub struct CacheCounts {
 pub(crate) struct PlanKey {
     pub(crate) graph: GraphKey,
     pub(crate) given: Vec<Given>,
+    pub(crate) runs: Runs,
 }
 
 /// A skeleton's recipes: the answers about sizes tell which fits.

@@ -73,6 +73,15 @@ pub struct Evaluated {
     pub users: Users,
 }
 
+/// How often a plan is meant to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Runs {
+    /// A value is wanted: nothing is kept beside it.
+    Once,
+    /// What does not depend on inputs is computed once and kept.
+    Many,
+}
+
 /// How many evaluations read a value, or that one of them takes its memory over.
 #[derive(Clone, Default)]
 pub struct Users(Arc<AtomicIsize>);
@@ -92,13 +101,28 @@ impl Users {
     }
 }
 
-/// The uses of one evaluation, given back when it ends.
+/// The uses of values in one evaluation, given back when it ends: while it lasts, no
+/// other takes over what it reads, nor reads what it takes over.
 #[derive(Default)]
-struct Uses {
+pub struct Uses {
     read: Vec<Users>,
     taken: Vec<Users>,
     /// The taken memories became results: they stay taken.
     spent: bool,
+    /// Of each value, whether its memory may be taken over.
+    donated: Vec<bool>,
+}
+
+impl Uses {
+    /// Of each value, whether the evaluation may take its memory over.
+    pub fn donated(&self) -> &[bool] {
+        &self.donated
+    }
+
+    /// The evaluation has run: what it could take over is gone.
+    pub fn spend(&mut self) {
+        self.spent = true;
+    }
 }
 
 impl Drop for Uses {
@@ -238,7 +262,7 @@ impl Device {
         lifted: &TensorGraph,
         given: Vec<Given>,
     ) -> Result<Arc<Executable>, RuntimeError> {
-        self.planned(Cow::Borrowed(lifted), given)
+        self.planned(Cow::Borrowed(lifted), given, Runs::Many)
     }
 
     /// As [`Device::executable`], of a graph that may be used up.
@@ -246,6 +270,7 @@ impl Device {
         &self,
         lifted: Cow<'_, TensorGraph>,
         given: Vec<Given>,
+        runs: Runs,
     ) -> Result<Arc<Executable>, RuntimeError> {
         if given.len() != lifted.inputs.len() {
             return Err(GraphError::Interface {
@@ -255,7 +280,7 @@ impl Device {
             }
             .into());
         }
-        let key = PlanKey { graph: GraphKey::of(&lifted), given };
+        let key = PlanKey { graph: GraphKey::of(&lifted), given, runs };
         let recipes = {
             let mut cache = self.cache();
             if let Some(plan) = cache.plan(&key) {
@@ -268,7 +293,7 @@ impl Device {
         if self.inner.options.paranoid {
             oneir_ir::verify::graph(&graph)?;
         }
-        let executable = Arc::new(Executable::new(self, graph, &key.given)?);
+        let executable = Arc::new(Executable::new(self, graph, &key.given, runs)?);
         let mut cache = self.cache();
         match recipe {
             Some(recipe) => {
@@ -315,10 +340,10 @@ impl Device {
         if wanted.is_empty() {
             return Ok(());
         }
-        let (lifted, mut uses, donated) = loop {
+        let (lifted, mut uses) = loop {
             let lifted = Cut { leaves: Leaves::Inputs, ..Cut::new(&[], &wanted) }.lift()?;
-            match self.uses(&lifted) {
-                Some((uses, donated)) => break (lifted, uses, donated),
+            match self.uses(&lifted.leaves, &lifted.sole) {
+                Some(uses) => break (lifted, uses),
                 // Another evaluation takes over what this one would read; once
                 // it is done, what it computed is there to be read instead.
                 None => std::thread::yield_now(),
@@ -328,12 +353,12 @@ impl Device {
         let inputs: Vec<Evaluated> =
             lifted.leaves.iter().map(|leaf| self.bring(leaf)).collect::<Result<_, _>>()?;
         let given = |(value, &donated): (&Evaluated, &bool)| Given { donated, ..Given::of(value) };
-        let given: Vec<Given> = inputs.iter().zip(&donated).map(given).collect();
+        let given: Vec<Given> = inputs.iter().zip(uses.donated()).map(given).collect();
         let Lifted { graph, places, .. } = lifted;
-        let executable = self.planned(Cow::Owned(graph), given).map_err(|e| e.at(&places))?;
+        let executable = self.planned(Cow::Owned(graph), given, Runs::Once).map_err(|e| e.at(&places))?;
         drop(places);
         let results = executable.run(self, &inputs, profile)?;
-        uses.spent = true;
+        uses.spend();
         drop(inputs);
         let mut results = results.into_iter();
         let mut at = 0;
@@ -346,20 +371,20 @@ impl Device {
         Ok(())
     }
 
-    /// Joins the readers of all leaves, and takes those that no one else can
-    /// see; `None` when another evaluation has taken one.
-    fn uses(&self, lifted: &Lifted) -> Option<(Uses, Vec<bool>)> {
+    /// Joins the readers of values, and takes the memory of those that are `sole`:
+    /// that no one but the caller can see. `None` when another evaluation has taken
+    /// one.
+    pub fn uses(&self, values: &[Value], sole: &[bool]) -> Option<Uses> {
         let mut uses = Uses::default();
-        let mut donated = Vec::with_capacity(lifted.leaves.len());
-        for (leaf, &sole) in lifted.leaves.iter().zip(&lifted.sole) {
-            let Some(found) = Evaluated::of(leaf) else {
-                donated.push(false);
+        for (value, &sole) in values.iter().zip(sole) {
+            let Some(found) = Evaluated::of(value) else {
+                uses.donated.push(false);
                 continue;
             };
             if sole && found.users.take() {
                 uses.taken.push(found.users.clone());
                 if found.is_sole(self) {
-                    donated.push(true);
+                    uses.donated.push(true);
                     continue;
                 }
                 uses.taken.pop();
@@ -369,13 +394,16 @@ impl Device {
                 return None;
             }
             uses.read.push(found.users.clone());
-            donated.push(false);
+            uses.donated.push(false);
         }
-        Some((uses, donated))
+        Some(uses)
     }
 
     /// A computed or constant value in this device's memory.
-    fn bring(&self, value: &Value) -> Result<Evaluated, RuntimeError> {
+    ///
+    /// # Errors
+    /// When it was never computed, or memory cannot be had.
+    pub fn bring(&self, value: &Value) -> Result<Evaluated, RuntimeError> {
         if let Some(constant) = value.as_constant() {
             return self.put(constant);
         }

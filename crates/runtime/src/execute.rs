@@ -7,6 +7,7 @@ use oneir_ir::{Nature, Place, Primitive, Spec, Value};
 use oneir_tensor::HostTensor;
 use rustc_hash::FxHashSet;
 
+use crate::device::Runs;
 use crate::legalize::Target;
 use crate::plan::{Home, Plan};
 use crate::{Bound, Device, Evaluated, Event, Given, Profile, RuntimeError, Work, verify_plan};
@@ -40,6 +41,7 @@ impl Executable {
         device: &Device,
         graph: TensorGraph,
         given: &[Given],
+        runs: Runs,
     ) -> Result<Executable, RuntimeError> {
         let (head, rest) = split(graph);
         let kept: Vec<Given> = given.iter().map(|g| Given { donated: false, ..g.clone() }).collect();
@@ -47,6 +49,7 @@ impl Executable {
             backend: device.backend(),
             numerics: device.options().numerics,
             given: if rest.is_some() { &kept } else { given },
+            runs,
         };
         let mut plan = crate::legalize::plan(head, &target)?;
         // A run that fails half way must leave its inputs as they were.

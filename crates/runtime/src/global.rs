@@ -1,6 +1,11 @@
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use oneir_ir::Value;
+use oneir_tensor::HostTensor;
 
 use crate::{Backend, Device, DeviceOptions, RuntimeError};
 
@@ -19,42 +24,52 @@ pub struct BackendEntry {
 
 inventory::collect!(BackendEntry);
 
-/// The devices of the process, made when first asked for, and the key that
+/// The devices of the process, made when first asked for, and the keys that
 /// random arrays take when they are given none. The one global.
 pub struct Runtime {
     devices: Mutex<BTreeMap<String, Device>>,
-    random: Mutex<[u32; 2]>,
+    /// The seed of the next thread that draws without having seeded.
+    seeds: AtomicU64,
 }
 
-/// The key that a seed stands for.
-fn key_of(seed: u64) -> [u32; 2] {
-    [(seed >> 32) as u32, seed as u32]
-}
+/// How far the seeds of two threads are apart.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+thread_local! {
+    /// The thread's random key.
+    static RANDOM: RefCell<Option<Value>> = const { RefCell::new(None) };
+}
+
+/// The key (u32, two words) that a seed stands for.
+fn key_of(seed: u64) -> Value {
+    match HostTensor::from_slice(&[2], &[(seed >> 32) as u32, seed as u32]) {
+        Ok(words) => Value::constant(words),
+        Err(_) => unreachable!("two words fill two places"),
+    }
+}
 
 impl Runtime {
     /// The process's runtime.
     pub fn global() -> &'static Runtime {
         RUNTIME.get_or_init(|| {
             let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-            Runtime { devices: Mutex::default(), random: Mutex::new(key_of(clock)) }
+            Runtime { devices: Mutex::default(), seeds: AtomicU64::new(clock) }
         })
     }
 
-    /// Begins the sequence of random keys anew. Until this is called it begins
-    /// at a seed taken from the clock.
-    pub fn seed(&self, seed: u64) {
-        *self.random.lock().unwrap_or_else(PoisonError::into_inner) = key_of(seed);
+    /// The random key (`u32[2]`) of the calling thread. Until it is set, it is made
+    /// of the clock, and another one in each thread.
+    pub fn random_key(&self) -> Value {
+        let first = || key_of(self.seeds.fetch_add(SEED_STEP, Ordering::Relaxed));
+        RANDOM.with_borrow_mut(|key| key.get_or_insert_with(first).clone())
     }
 
-    /// The next key of the sequence: `split` makes two keys of the current one,
-    /// of which the first becomes the current one and the second is given.
-    pub fn next_key(&self, split: impl FnOnce([u32; 2]) -> [[u32; 2]; 2]) -> [u32; 2] {
-        let mut current = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-        let [next, given] = split(*current);
-        *current = next;
-        given
+    /// Sets the random key of the calling thread.
+    pub fn set_random_key(&self, key: Value) {
+        // The key before is dropped after the place is free again.
+        drop(RANDOM.replace(Some(key)));
     }
 
     /// The names of all devices that could be made or were added.

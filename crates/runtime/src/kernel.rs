@@ -84,8 +84,8 @@ pub struct Prepared {
     pub kernel: &'static str,
     /// Bytes that it needs while it runs.
     pub scratch: usize,
-    /// Operands in whose buffer the first result may be written.
-    pub in_place: SmallVec<[u8; 2]>,
+    /// Pairs of a result and an operand in whose buffer it may be written.
+    pub in_place: SmallVec<[(u8, u8); 2]>,
     /// Whether data may have no result: operands must outlive such a launch.
     pub fallible: bool,
     /// The back end's own form of the launch.

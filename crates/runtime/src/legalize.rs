@@ -9,9 +9,11 @@ use oneir_ir::graph::{
 };
 use oneir_ir::{Place, Primitive, Spec, reference};
 use oneir_tensor::{HostTensor, Layout};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::arena::{ALIGNMENT, Arena};
+use crate::device::Runs;
 use crate::plan::{Argument, BufferId, BufferPlan, Given, Home, Launch, Plan};
 use crate::{Answer, Backend, Numerics, OperandSpec, Prepared, Request, ResultSpec, RuntimeError};
 
@@ -21,6 +23,7 @@ pub(crate) struct Target<'a> {
     pub(crate) numerics: Numerics,
     /// The inputs, one for each of the graph's.
     pub(crate) given: &'a [Given],
+    pub(crate) runs: Runs,
 }
 
 /// Lowers an optimised graph.
@@ -49,6 +52,9 @@ pub(crate) fn plan(graph: TensorGraph, target: &Target<'_>) -> Result<Plan, Runt
     Ok(plan)
 }
 
+/// Of a launch and a result, operands that die there.
+type Candidates = FxHashMap<(u32, BufferId), SmallVec<[BufferId; 2]>>;
+
 struct Lowering<'a> {
     graph: &'a TensorGraph,
     target: &'a Target<'a>,
@@ -62,8 +68,8 @@ struct Lowering<'a> {
     prologue: Vec<Launch>,
     launches: Vec<Launch>,
     scratch: usize,
-    /// For a buffer, the operand buffers that it may take the memory of.
-    in_place: Vec<(BufferId, u32, SmallVec<[BufferId; 2]>)>,
+    /// For a launch's result, the operand buffers that it may take the memory of.
+    in_place: Candidates,
 }
 
 impl<'a> Lowering<'a> {
@@ -78,7 +84,7 @@ impl<'a> Lowering<'a> {
             prologue: Vec::new(),
             launches: Vec::with_capacity(graph.ops.len()),
             scratch: 0,
-            in_place: Vec::new(),
+            in_place: Candidates::default(),
         };
         for (i, &id) in graph.inputs.iter().enumerate() {
             let spec = graph.spec(id);
@@ -158,22 +164,29 @@ impl<'a> Lowering<'a> {
             };
             reads.push(argument);
         }
-        let constant = op.operands.iter().all(|o| self.constant[o.tensor.at()])
+        let constant = self.target.runs == Runs::Many
+            && op.operands.iter().all(|o| self.constant[o.tensor.at()])
             && op.results.iter().all(|r| r.dst == Dst::Own)
             && !op.operands.is_empty()
             && pure(&op.sym);
-        if op.sym == Sym::View {
-            let id = op.result();
-            let seen = reads.remove(0);
-            let tensor = op.operands[0].tensor;
-            // What a later op writes over must be copied now.
-            let kept = if self.last_write[tensor.at()] >= at && self.last_write[tensor.at()] != u32::MAX {
-                self.copied(at, self.graph.tensor(tensor).dtype, &seen)?
-            } else {
-                seen
-            };
-            self.places[id.at()] = Some(kept);
-            self.constant[id.at()] = constant;
+        let presented = match &op.sym {
+            Sym::View => Some(0),
+            Sym::Prim(primitive) => primitive.presents(),
+            Sym::Fused(_) => None,
+        };
+        if let Some(first) = presented.filter(|_| op.results.iter().all(|r| r.dst == Dst::Own)) {
+            for ((result, operand), seen) in op.results.iter().zip(&op.operands[first..]).zip(&reads[first..])
+            {
+                let tensor = operand.tensor;
+                // What a later op writes over must be copied now.
+                let kept = if self.last_write[tensor.at()] >= at && self.last_write[tensor.at()] != u32::MAX {
+                    self.copied(at, self.graph.tensor(tensor).dtype, seen)?
+                } else {
+                    seen.clone()
+                };
+                self.places[result.tensor.at()] = Some(kept);
+                self.constant[result.tensor.at()] = constant;
+            }
             return Ok(());
         }
         // A result with a buffer of its own is what its tensor says.
@@ -212,9 +225,13 @@ impl<'a> Lowering<'a> {
         }
         let operands: Vec<String> =
             op.operands.iter().map(|o| self.graph.operand_spec(o).to_string()).collect();
+        let name = match &op.sym {
+            Sym::Prim(Primitive::Kernel(call)) => format!("kernel `{}`", call.name),
+            sym => sym.name().into(),
+        };
         Err(RuntimeError::Unsupported {
             device: self.target.backend.name().into(),
-            op: op.sym.name().into(),
+            op: name,
             operands: format!("({})", operands.join(", ")),
             place: Place::Internal,
             lifted: op.covers.first().map_or(u32::MAX, |c| c.0),
@@ -322,11 +339,13 @@ impl<'a> Lowering<'a> {
         constant: bool,
     ) {
         self.scratch = self.scratch.max(prepared.scratch);
-        let candidates: SmallVec<[BufferId; 2]> =
-            prepared.in_place.iter().filter_map(|&k| reads.get(usize::from(k))).map(|r| r.buffer).collect();
         let list = if constant { &mut self.prologue } else { &mut self.launches };
-        if !candidates.is_empty() && !constant {
-            self.in_place.push((writes[0], list.len() as u32, candidates));
+        if !constant {
+            for &(result, operand) in &prepared.in_place {
+                let pair = (writes.get(usize::from(result)), reads.get(usize::from(operand)));
+                let (Some(&write), Some(read)) = pair else { continue };
+                self.in_place.entry((list.len() as u32, write)).or_default().push(read.buffer);
+            }
         }
         list.push(Launch {
             prepared,
@@ -346,6 +365,7 @@ impl<'a> Lowering<'a> {
     ) -> Result<Argument, RuntimeError> {
         let spec = Spec { shape: from.layout.shape.clone(), dtype };
         let constant = match self.buffers[from.buffer.at()].home {
+            _ if self.target.runs == Runs::Once => false,
             Home::Constant(_) | Home::Kept(_) => true,
             Home::Input(i) => self.graph.tensor(self.graph.inputs[i]).role == Role::Constant,
             Home::Arena(_) | Home::Output => false,
@@ -445,7 +465,7 @@ fn bytes_of(spec: &Spec) -> usize {
 /// Gives every buffer its place: outputs memory of their own, results of
 /// constants memory that is kept, all others places in one arena by the time
 /// that they live.
-fn place(plan: &mut Plan, in_place: &[(BufferId, u32, SmallVec<[BufferId; 2]>)]) {
+fn place(plan: &mut Plan, in_place: &Candidates) {
     let mut last = vec![None::<u32>; plan.buffers.len()];
     for (at, launch) in plan.launches.iter().enumerate() {
         for buffer in launch.reads.iter().chain(&launch.writes) {
@@ -466,7 +486,6 @@ fn place(plan: &mut Plan, in_place: &[(BufferId, u32, SmallVec<[BufferId; 2]>)])
     plan.kept = kept;
 
     let mut arena = Arena::default();
-    let mut candidates = in_place.iter().peekable();
     for at in 0..plan.launches.len() {
         let mut taken: SmallVec<[BufferId; 2]> = SmallVec::new();
         for k in 0..plan.launches[at].writes.len() {
@@ -475,9 +494,7 @@ fn place(plan: &mut Plan, in_place: &[(BufferId, u32, SmallVec<[BufferId; 2]>)])
             if !first {
                 continue;
             }
-            let options = candidates
-                .next_if(|(buffer, launch, _)| *buffer == id && *launch as usize == at)
-                .map(|(_, _, options)| options);
+            let options = in_place.get(&(at as u32, id));
             let dead_after = |plan: &Plan, option: &BufferId| {
                 last[option.at()] == Some(at as u32)
                     && plan.buffers[option.at()].bytes == plan.buffers[id.at()].bytes
@@ -506,7 +523,9 @@ fn place(plan: &mut Plan, in_place: &[(BufferId, u32, SmallVec<[BufferId; 2]>)])
             }
             let reuse = match options {
                 Some(options) => options.iter().copied().find(|option| {
-                    matches!(plan.buffers[option.at()].home, Home::Arena(_)) && dead_after(plan, option)
+                    matches!(plan.buffers[option.at()].home, Home::Arena(_))
+                        && !taken.contains(option)
+                        && dead_after(plan, option)
                 }),
                 None => None,
             };

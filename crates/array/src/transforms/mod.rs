@@ -19,9 +19,18 @@
 //!
 //! A failure of the function is carried by what a transform gives.
 
+mod compile;
+mod control;
+mod custom;
+mod shapeless;
 mod tree;
 
-pub use tree::{Frozen, Tree, leaves, map};
+pub use compile::{compile, compile_mut, compile_shapeless};
+pub use control::{cond, fori, scan, while_loop};
+pub use custom::{CustomFunction, checkpoint, custom_function};
+pub use tree::{Frozen, Plain, Rebuild, Structure, Tree, Visitor, leaves, map, parts};
+
+use std::panic::Location;
 
 use oneir_ir::primitive::Batched;
 use oneir_ir::{Trace, Value, transform};
@@ -34,6 +43,24 @@ struct Ending(Trace);
 impl Drop for Ending {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+/// The call of a transform: what failed arrays tell of it.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    transform: &'static str,
+    place: &'static Location<'static>,
+}
+
+impl Call {
+    #[track_caller]
+    fn here(transform: &'static str) -> Call {
+        Call { transform, place: Location::caller() }
+    }
+
+    fn failed(self, reason: impl Into<Reason>) -> Array {
+        Array::failed_at(self.transform, self.place, reason)
     }
 }
 
@@ -82,7 +109,8 @@ pub fn vjp<T: Tree, U: Tree>(f: impl FnOnce(&T) -> U, primals: &T, cotangents: &
     let ending = Ending(Trace::new());
     let inputs = marked(primals, &ending.0);
     let outputs = f(&inputs);
-    let found = pulled(&leaves(&outputs), &leaves(&inputs), &leaves(cotangents));
+    let at = Call::here("vjp");
+    let found = pulled(at, &leaves(&outputs), &leaves(&inputs), &leaves(cotangents));
     match found {
         Ok(found) => (outputs, primals.with_leaves(&mut found.into_iter())),
         Err(failed) => (outputs, everywhere(primals, &failed)),
@@ -90,16 +118,15 @@ pub fn vjp<T: Tree, U: Tree>(f: impl FnOnce(&T) -> U, primals: &T, cotangents: &
 }
 
 /// The cotangents of inputs; a failed array where there are none.
-#[track_caller]
-fn pulled(outputs: &[Array], inputs: &[Array], cotangents: &[Array]) -> Result<Vec<Array>, Array> {
+fn pulled(at: Call, outputs: &[Array], inputs: &[Array], cotangents: &[Array]) -> Result<Vec<Array>, Array> {
     if outputs.len() != cotangents.len() {
         let reason = format!("{} results have {} cotangents", outputs.len(), cotangents.len());
-        return Err(Array::failed("vjp", Reason::Parameters(reason)));
+        return Err(at.failed(Reason::Parameters(reason)));
     }
     let (outputs, given) = (values(outputs)?, values(cotangents)?);
     let slots: Vec<Option<Value>> = given.into_iter().map(Some).collect();
     let found = transform::vjp(&outputs, &values(inputs)?, &slots);
-    found.map(|slots| filled(inputs, slots)).map_err(|e| Array::failed("vjp", e))
+    found.map(|slots| filled(inputs, slots)).map_err(|e| at.failed(e))
 }
 
 /// The results of `f`, and how they change when the inputs change by `tangents`,
@@ -117,7 +144,8 @@ pub fn jvp<T: Tree, U: Tree>(f: impl FnOnce(&T) -> U, primals: &T, tangents: &T)
     let ending = Ending(Trace::new());
     let inputs = marked(primals, &ending.0);
     let outputs = f(&inputs);
-    let found = pushed(&leaves(&outputs), &leaves(&inputs), &leaves(tangents));
+    let at = Call::here("jvp");
+    let found = pushed(at, &leaves(&outputs), &leaves(&inputs), &leaves(tangents));
     match found {
         Ok(found) => {
             let tangents = outputs.with_leaves(&mut found.into_iter());
@@ -130,17 +158,16 @@ pub fn jvp<T: Tree, U: Tree>(f: impl FnOnce(&T) -> U, primals: &T, tangents: &T)
     }
 }
 
-#[track_caller]
-fn pushed(outputs: &[Array], inputs: &[Array], tangents: &[Array]) -> Result<Vec<Array>, Array> {
+fn pushed(at: Call, outputs: &[Array], inputs: &[Array], tangents: &[Array]) -> Result<Vec<Array>, Array> {
     if inputs.len() != tangents.len() {
         let reason = format!("{} inputs have {} tangents", inputs.len(), tangents.len());
-        return Err(Array::failed("jvp", Reason::Parameters(reason)));
+        return Err(at.failed(Reason::Parameters(reason)));
     }
     let (inputs, given) = (values(inputs)?, values(tangents)?);
     let slots: Vec<Option<Value>> =
         given.into_iter().map(|t| t.spec().dtype.is_inexact().then_some(t)).collect();
     let found = transform::jvp(&values(outputs)?, &inputs, &slots);
-    found.map(|slots| filled(outputs, slots)).map_err(|e| Array::failed("jvp", e))
+    found.map(|slots| filled(outputs, slots)).map_err(|e| at.failed(e))
 }
 
 /// The function that gives the value of `f`, one number, and its gradient: for
@@ -157,6 +184,7 @@ fn pushed(outputs: &[Array], inputs: &[Array], tangents: &[Array]) -> Result<Vec
 /// assert_eq!(gradient[0].to_vec::<f32>()?, [3.0, 4.0]);
 /// # Ok::<(), oneir_array::ArrayError>(())
 /// ```
+#[track_caller]
 pub fn value_and_grad<T: Tree>(f: impl Fn(&T) -> Array) -> impl Fn(&T) -> (Array, T) {
     let f = value_and_grad_with(move |input: &T| (f(input), ()));
     move |input| {
@@ -176,7 +204,9 @@ pub fn value_and_grad<T: Tree>(f: impl Fn(&T) -> Array) -> impl Fn(&T) -> (Array
 /// assert_eq!(gradient.item::<f32>()?, 6.0);
 /// # Ok::<(), oneir_array::ArrayError>(())
 /// ```
+#[track_caller]
 pub fn value_and_grad_with<T: Tree, M>(f: impl Fn(&T) -> (Array, M)) -> impl Fn(&T) -> ((Array, M), T) {
+    let at = Call::here("grad");
     move |primals| {
         let ending = Ending(Trace::new());
         let inputs = marked(primals, &ending.0);
@@ -189,11 +219,11 @@ pub fn value_and_grad_with<T: Tree, M>(f: impl Fn(&T) -> (Array, M)) -> impl Fn(
                     value.dtype(),
                     value.shape()
                 );
-                Array::failed("grad", Reason::Parameters(reason))
+                at.failed(Reason::Parameters(reason))
             }
             Ok(()) => value.ones_like(None),
         };
-        let found = pulled(std::slice::from_ref(&value), &leaves(&inputs), &[one]);
+        let found = pulled(at, std::slice::from_ref(&value), &leaves(&inputs), &[one]);
         let gradient = match found {
             Ok(found) => primals.with_leaves(&mut found.into_iter()),
             Err(failed) => everywhere(primals, &failed),
@@ -203,6 +233,7 @@ pub fn value_and_grad_with<T: Tree, M>(f: impl Fn(&T) -> (Array, M)) -> impl Fn(
 }
 
 /// The function that gives the gradient of `f`; see [`value_and_grad`].
+#[track_caller]
 pub fn grad<T: Tree>(f: impl Fn(&T) -> Array) -> impl Fn(&T) -> T {
     let f = value_and_grad(f);
     move |input| f(input).1
@@ -223,6 +254,7 @@ pub type MapAxes<'a> = &'a [Option<isize>];
 /// assert_eq!(dot(&(a, b)).to_vec::<i32>()?, [17, 53]);
 /// # Ok::<(), oneir_array::ArrayError>(())
 /// ```
+#[track_caller]
 pub fn vmap<T: Tree, U: Tree>(f: impl Fn(&T) -> U) -> impl Fn(&T) -> U {
     vmap_over(f, &[Some(0)], &[Some(0)])
 }
@@ -242,15 +274,17 @@ pub fn vmap<T: Tree, U: Tree>(f: impl Fn(&T) -> U) -> impl Fn(&T) -> U {
 /// assert_eq!(columns(&(x, w)).to_vec::<i32>()?, [10, 20, 30, 400, 500, 600]);
 /// # Ok::<(), oneir_array::ArrayError>(())
 /// ```
+#[track_caller]
 pub fn vmap_over<T: Tree, U: Tree>(
     f: impl Fn(&T) -> U,
     in_axes: MapAxes<'_>,
     out_axes: MapAxes<'_>,
 ) -> impl Fn(&T) -> U {
     let (in_axes, out_axes) = (in_axes.to_vec(), out_axes.to_vec());
+    let at = Call::here("vmap");
     move |input| {
         let given = leaves(input);
-        let (one, size) = match items(&given, &in_axes) {
+        let (one, size) = match items(at, &given, &in_axes) {
             Ok(found) => found,
             // The function is asked for the shape of its results only.
             Err(failed) => return everywhere(&f(&everywhere(input, &failed)), &failed),
@@ -258,9 +292,9 @@ pub fn vmap_over<T: Tree, U: Tree>(
         let placeholders: Vec<Array> = one.iter().map(|(placeholder, _)| placeholder.clone()).collect();
         let outputs = f(&input.with_leaves(&mut placeholders.clone().into_iter()));
         let batched: Vec<Batched> = one.into_iter().map(|(_, batched)| batched).collect();
-        match mapped(&leaves(&outputs), &placeholders, &batched, size, &out_axes) {
-            Ok(found) => outputs.with_leaves(&mut found.into_iter()),
-            Err(failed) => everywhere(&outputs, &failed),
+        match mapped(at, &tree::kinds(&outputs), &placeholders, &batched, size, &out_axes) {
+            Ok(found) => outputs.with_arrays(&mut found.into_iter()),
+            Err(failed) => compile::whole(&outputs, &failed),
         }
     }
 }
@@ -276,9 +310,8 @@ fn entry(axes: &[Option<isize>], k: usize, count: usize, what: &str) -> Result<O
 
 /// For each array a placeholder for one of the batch, and the whole; and how many
 /// there are.
-#[track_caller]
-fn items(given: &[Array], axes: &[Option<isize>]) -> Result<(Vec<(Array, Batched)>, usize), Array> {
-    let fail = |reason: Reason| Array::failed("vmap", reason);
+fn items(at: Call, given: &[Array], axes: &[Option<isize>]) -> Result<(Vec<(Array, Batched)>, usize), Array> {
+    let fail = |reason: Reason| at.failed(reason);
     let mut size: Option<usize> = None;
     let mut found = Vec::with_capacity(given.len());
     for (k, array) in given.iter().enumerate() {
@@ -307,20 +340,26 @@ fn items(given: &[Array], axes: &[Option<isize>]) -> Result<(Vec<(Array, Batched
     }
 }
 
-#[track_caller]
+/// The results for all of a batch, of those for one, which may be frozen.
 fn mapped(
-    outputs: &[Array],
+    at: Call,
+    outputs: &[(Array, bool)],
     inputs: &[Array],
     batched: &[Batched],
     size: usize,
     axes: &[Option<isize>],
 ) -> Result<Vec<Array>, Array> {
-    let found = transform::vmap(&values(outputs)?, &values(inputs)?, batched, size);
-    let found = found.map_err(|e| Array::failed("vmap", e))?;
-    let count = found.len();
-    let one = |(k, Batched { value, axis }): (usize, Batched)| {
+    let arrays: Vec<Array> = outputs.iter().map(|(array, _)| array.clone()).collect();
+    let found = transform::vmap(&values(&arrays)?, &values(inputs)?, batched, size);
+    let found = found.map_err(|e| at.failed(e))?;
+    let count = outputs.iter().filter(|(_, frozen)| !frozen).count();
+    let mut leaf = 0..count;
+    let one = |(Batched { value, axis }, &(_, frozen)): (Batched, &(Array, bool))| {
         let array = Array::from_value(value);
-        let wanted = entry(axes, k, count, "results").map_err(|r| Array::failed("vmap", r))?;
+        let Some(k) = (if frozen { None } else { leaf.next() }) else {
+            return Ok(axis.map_or(array.clone(), |from| array.moveaxis(from as isize, 0)));
+        };
+        let wanted = entry(axes, k, count, "results").map_err(|r| at.failed(r))?;
         Ok(match (axis, wanted) {
             (Some(from), Some(to)) => array.moveaxis(from as isize, to),
             (None, None) => array,
@@ -330,9 +369,9 @@ fn mapped(
             }
             (Some(_), None) => {
                 let reason = format!("result {k} depends on what is mapped over: it needs an axis");
-                return Err(Array::failed("vmap", Reason::Parameters(reason)));
+                return Err(at.failed(Reason::Parameters(reason)));
             }
         })
     };
-    found.into_iter().enumerate().map(one).collect()
+    found.into_iter().zip(outputs).map(one).collect()
 }

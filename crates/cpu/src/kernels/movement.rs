@@ -187,17 +187,7 @@ impl KernelRow for CopyView {
     }
 
     fn symbols(&self) -> &'static [&'static str] {
-        &[
-            "copy",
-            "reshape",
-            "squeeze",
-            "expand_dims",
-            "transpose",
-            "slice",
-            "broadcast",
-            "stop_gradient",
-            "depends",
-        ]
+        &["copy", "reshape", "squeeze", "expand_dims", "transpose", "slice", "broadcast", "stop_gradient"]
     }
 
     fn can(&self, request: &Request<'_>) -> Answer {
@@ -206,7 +196,7 @@ impl KernelRow for CopyView {
         let Some(size) = whole_bytes(operand.dtype) else { return Answer::No };
         // Row order is what a reshape keeps.
         let from = match primitive {
-            Primitive::Copy | Primitive::Reshape(_) | Primitive::Depends { .. } => operand.layout.clone(),
+            Primitive::Copy | Primitive::Reshape(_) => operand.layout.clone(),
             other => match other.view(&operand.layout) {
                 Some(layout) => layout,
                 None => return Answer::No,
@@ -359,7 +349,7 @@ impl KernelRow for Update {
             Ok(())
         });
         if in_place {
-            answer.in_place.push(0);
+            answer.in_place.push((0, 0));
         }
         Answer::Yes(answer)
     }

@@ -78,7 +78,7 @@ impl KernelRow for Norm {
             _ => return Answer::No,
         };
         if let (Answer::Yes(prepared), true) = (&mut answer, in_place) {
-            prepared.in_place.push(0);
+            prepared.in_place.push((0, 0));
         }
         answer
     }

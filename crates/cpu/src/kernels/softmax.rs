@@ -60,7 +60,7 @@ impl KernelRow for Softmax {
             _ => return Answer::No,
         };
         if let (Answer::Yes(prepared), true) = (&mut answer, whole && x.layout.offset == 0) {
-            prepared.in_place.push(0);
+            prepared.in_place.push((0, 0));
         }
         answer
     }

@@ -48,18 +48,18 @@ impl Rules for AddMM<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         let factor = |bits: u32| f64::from(f32::from_bits(bits));
-        Some(Derivative::Via(Box::new(move |x| {
+        Derivative::Via(Box::new(move |x| {
             let product = x[0].matmul(&x[1])?;
             let product = product.multiply(&product.filled_like(factor(*self.alpha))?)?;
             let addend = x[2].multiply(&x[2].filled_like(factor(*self.beta))?)?;
             Ok(vec![product.add(&addend)?])
-        })))
+        }))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -53,12 +53,12 @@ impl Rules for ArgReduce<'_> {
         Nature::Reduction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Zero)
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Zero
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::ArgReduce { op: *self.op, axis: self.axis + 1 })))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::ArgReduce { op: *self.op, axis: self.axis + 1 }))
     }
 
     fn cases() -> Vec<Case> {

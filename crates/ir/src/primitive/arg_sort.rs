@@ -37,12 +37,12 @@ impl Rules for ArgSort<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Zero)
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Zero
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::ArgSort { axis: self.axis + 1 })))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::ArgSort { axis: self.axis + 1 }))
     }
 
     fn cases() -> Vec<Case> {

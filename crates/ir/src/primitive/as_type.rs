@@ -26,16 +26,16 @@ impl Rules for AsType<'_> {
         self.dtype.computes().then_some(StepOp::AsType(*self.dtype))
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         // Types that are only stored come in jumps.
-        Some(match self.dtype.is_inexact() && self.dtype.computes() {
+        match self.dtype.is_inexact() && self.dtype.computes() {
             true => Derivative::linear_unary(|x, cotangent| cotangent.as_type(x.spec().dtype)),
             false => Derivative::Zero,
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -36,14 +36,12 @@ impl Rules for Binary<'_> {
         Some(StepOp::Binary(*self.op))
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::partials(|at, k| {
-            of_binary(*self.op, k, &at.inputs[0], &at.inputs[1], &at.outputs[0])
-        }))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::partials(|at, k| of_binary(*self.op, k, &at.inputs[0], &at.inputs[1], &at.outputs[0]))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -26,8 +26,8 @@ impl Rules for Broadcast<'_> {
         input.broadcast(self.shape).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|x, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|x, cotangent| {
             let shape = &x.spec().shape;
             let lead = self.shape.len() - shape.rank();
             let repeated = |&d: &usize| d < lead || shape[d - lead] != self.shape[d];
@@ -35,18 +35,18 @@ impl Rules for Broadcast<'_> {
             let sum =
                 if axes.is_empty() { cotangent.clone() } else { cotangent.reduce(ReduceOp::Sum, &axes)? };
             sum.reshape(shape)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let x = inputs[0].whole(size)?;
             let lead = self.shape.len() + 1 - x.spec().rank();
             let mut spread = x.spec().shape.to_vec();
             spread.splice(1..1, std::iter::repeat_n(1, lead));
             let shape: Vec<usize> = std::iter::once(size).chain(self.shape.iter().copied()).collect();
             Ok(vec![Batched { value: x.reshape(&spread)?.broadcast(&shape)?, axis: Some(0) }])
-        })))
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

@@ -4,7 +4,7 @@ use super::case::t;
 use super::fields::Collective;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::transforms::{Applied, Batched};
-use super::{Case, CollectiveKind, CollectiveOp, Primitive, one};
+use super::{Asked, Case, CollectiveKind, CollectiveOp, Primitive, one};
 use crate::invalid::exactly;
 use crate::scalar::BinaryOp;
 use crate::{Invalid, Place, Spec, Specs, Value};
@@ -131,35 +131,39 @@ impl Rules for Collective<'_> {
         Nature::Effect
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         use CollectiveKind::{
             AllGather, AllMax, AllMin, AllSum, AllToAll, Barrier, Broadcast, Recv, ReduceScatter, Send,
         };
-        Some(match self.op.kind {
+        match self.op.kind {
             AllSum => self.linear(AllSum),
             AllGather => self.linear(ReduceScatter),
             ReduceScatter => self.linear(AllGather),
             AllToAll => self.linear(AllToAll),
             Barrier => self.linear(Barrier),
             AllMax | AllMin => self.extreme(),
-            Broadcast | Send | Recv => Derivative::Undefined(
-                "what one member gets back depends on which member it is, and all record the same graph",
-            ),
-        })
+            Broadcast if self.op.members == 1 => self.linear(Broadcast),
+            kind @ (Broadcast | Send | Recv) => Derivative::Chosen(Box::new(move |_, asked| match asked {
+                Asked::Tangents => self.linear(kind),
+                Asked::Cotangents(_) => Derivative::Undefined(
+                    "what one member gets back depends on which member it is, and all record the same graph",
+                ),
+            })),
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         use CollectiveKind::{AllGather, AllToAll, ReduceScatter};
         if !matches!(self.op.kind, AllGather | AllToAll | ReduceScatter) {
-            return Some(Batching::Same);
+            return Batching::Same;
         }
         // These split and join the first axis, which has to stay first.
-        Some(Batching::Custom(Box::new(|inputs, size| {
+        Batching::Custom(Box::new(|inputs, size| {
             let x = inputs[0].whole(size)?;
             let axes: Vec<usize> = [1, 0].into_iter().chain(2..x.spec().rank()).collect();
             let value = self.record(self.op.kind, &x.transpose(&axes)?)?;
             Ok(vec![Batched { value, axis: Some(1) }])
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

@@ -21,13 +21,13 @@ impl Rules for Compiled<'_> {
         Nature::Fused
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Via(Box::new(|inputs| self.region.record(inputs))))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Via(Box::new(|inputs| self.region.record(inputs)))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         // Inputs share the results' shape, whatever it is.
-        Some(Batching::Same)
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

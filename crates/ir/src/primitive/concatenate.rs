@@ -54,8 +54,8 @@ impl Rules for Concatenate<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::All, |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::All, |at, cotangent| {
             let shape = &cotangent.spec().shape;
             let mut start = vec![0; shape.rank()];
             let mut parts = Vec::with_capacity(at.inputs.len());
@@ -67,11 +67,11 @@ impl Rules for Concatenate<'_> {
                 start[*self.axis] += size;
             }
             Ok(parts)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::Concatenate { axis: self.axis + 1 })))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::Concatenate { axis: self.axis + 1 }))
     }
 
     fn cases() -> Vec<Case> {

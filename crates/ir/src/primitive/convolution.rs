@@ -131,15 +131,15 @@ impl Rules for Convolution<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Multilinear {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Multilinear {
             over: Over::All,
             transpose: Box::new(|at, cotangent, k| self.transposed(at, cotangent, k)),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             batched(inputs, size, *self.groups, false, |x, weight, groups| {
                 let convolution = Primitive::Convolution {
                     strides: self.strides.to_vec(),
@@ -152,7 +152,7 @@ impl Rules for Convolution<'_> {
                 };
                 Value::record(convolution, &[x, weight], Place::Internal)
             })
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

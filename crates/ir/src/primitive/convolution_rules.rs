@@ -97,9 +97,8 @@ impl Windows<'_> {
 }
 
 /// A convolution of a batch: `record` makes it of x, the weight and the number of
-/// groups. `inputs` says which axis of the weight a group's channels are: in a
-/// transposed convolution the first axis is x's channels and the second the
-/// result's.
+/// groups. The weight of a transposed one has x's channels first and then those of
+/// a group of the result; else it is the other way round.
 pub(super) fn batched(
     inputs: &[Batched],
     size: usize,
@@ -140,7 +139,7 @@ pub(super) fn batched(
         (Some(_), Some(_)) => {
             let sums = with_both()?;
             let (channels, spatial) = (sums.spec().shape[1], &sums.spec().shape[2..]);
-            found(sums.reshape(&shape_of(&[xs[0], size, channels / size.max(1)], spatial))?, 1)
+            found(sums.reshape(&shape_of(&[xs[0], size, channels / size], spatial))?, 1)
         }
     }
 }

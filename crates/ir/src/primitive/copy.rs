@@ -22,12 +22,12 @@ impl Rules for Copy<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|_, cotangent| Ok(cotangent.clone())))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|_, cotangent| Ok(cotangent.clone()))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

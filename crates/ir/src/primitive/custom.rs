@@ -3,7 +3,7 @@ use oneir_tensor::HostTensor;
 use super::case::t;
 use super::fields::Custom;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, CustomCall, Primitive};
+use super::{Case, CustomCall, CustomRules, Primitive};
 use crate::{Invalid, Spec, Specs};
 
 impl Custom<'_> {
@@ -29,22 +29,28 @@ impl Rules for Custom<'_> {
         Nature::Effect
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        // A function without rules of its own is what made its results.
-        let primals = self.call.primals;
-        Some(Derivative::Custom {
-            jvp: Box::new(move |_, tangents| Ok(tangents[primals..].to_vec())),
-            vjp: Box::new(move |_, cotangents| Ok([vec![None; primals], cotangents.to_vec()].concat())),
-        })
+    fn presents(&self) -> Option<usize> {
+        Some(self.call.primals)
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        let primals = self.call.primals;
-        Some(Batching::Custom(Box::new(move |inputs, _| Ok(inputs[primals..].to_vec()))))
+    fn derivative(&self) -> Derivative<'_> {
+        let call = self.call;
+        Derivative::Bodies {
+            jvp: Box::new(move |at, tangents| call.jvp(at, tangents)),
+            vjp: Box::new(move |at, cotangents| call.vjp(at, cotangents)),
+        }
+    }
+
+    fn batching(&self) -> Batching<'_> {
+        let call = self.call;
+        Batching::Bodies(Box::new(move |inputs, size| call.batched(inputs, size)))
     }
 
     fn cases() -> Vec<Case> {
-        let custom = |primals| Primitive::Custom(CustomCall { name: "clipped \"exp\"".into(), primals });
+        let custom = |primals| {
+            let rules = CustomRules::None;
+            Primitive::Custom(CustomCall { name: "clipped \"exp\"".into(), primals, rules })
+        };
         let (x, y, z) = (t(&[2], &[1f32, 2.0]), t(&[1], &[3i32]), t::<f32>(&[0, 2], &[]));
         vec![
             Case::new(custom(1), vec![x.clone(), y.clone(), z.clone()], vec![y.clone(), z]),
@@ -62,7 +68,7 @@ mod tests {
     #[test]
     fn results_move_no_bytes() {
         let (x, y) = (t(&[1], &[1f32]), t(&[2], &[3f32, 4.0]));
-        let call = Primitive::Custom(CustomCall { name: "f".into(), primals: 1 });
+        let call = Primitive::Custom(CustomCall { name: "f".into(), primals: 1, rules: CustomRules::None });
         let found = call.evaluate(&[x, y.clone()]).unwrap();
         assert!(found[0].buffer().same_memory(y.buffer()));
     }

@@ -1,11 +1,11 @@
-use oneir_tensor::{HostTensor, Layout};
+use oneir_tensor::HostTensor;
 
 use super::case::t;
 use super::fields::Depends;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::transforms::Over;
+use super::transforms::{Batched, Over};
 use super::{Case, Primitive, one};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for Depends<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -24,20 +24,26 @@ impl Rules for Depends<'_> {
         Nature::Effect
     }
 
-    fn view(&self, input: &Layout) -> Option<Layout> {
-        Some(input.clone())
+    fn presents(&self) -> Option<usize> {
+        Some(0)
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             let mut slots = vec![None; at.inputs.len()];
             slots[0] = Some(cotangent.clone());
             Ok(slots)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        // What it waits for is read by nothing: it may be a batch or not.
+        Batching::Custom(Box::new(|inputs, _| {
+            let values: Vec<&Value> = inputs.iter().map(|input| &input.value).collect();
+            let depends = Primitive::Depends { n_deps: *self.n_deps };
+            let value = Value::record(depends, &values, Place::Internal)?;
+            Ok(vec![Batched { value, axis: inputs[0].axis }])
+        }))
     }
 
     fn cases() -> Vec<Case> {

@@ -30,18 +30,18 @@ impl Rules for Dequantize<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         if !self.quant.has_biases() {
-            return Some(Derivative::Zero);
+            return Derivative::Zero;
         }
-        Some(Derivative::linear(Over::Only(vec![1, 2]), |at, cotangent| {
+        Derivative::linear(Over::Only(vec![1, 2]), |at, cotangent| {
             let (scales, biases) = self.quant.group_cotangents(&at.inputs[0], &at.inputs[1], cotangent)?;
             Ok(vec![None, Some(scales), Some(biases)])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

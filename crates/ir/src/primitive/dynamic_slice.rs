@@ -69,17 +69,17 @@ impl Rules for DynamicSlice<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             let update = Primitive::DynamicSliceUpdate { axes: self.axes.clone() };
             let zeros = at.inputs[0].filled_like(0.0)?;
             let back = Value::record(update, &[&zeros, cotangent, &at.inputs[1]], Place::Internal)?;
             Ok(vec![Some(back), None])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let (x, starts) = (&inputs[0], &inputs[1]);
             if starts.axis.is_none() {
                 let slice =
@@ -88,7 +88,7 @@ impl Rules for DynamicSlice<'_> {
                 return Ok(vec![Batched { value: found, axis: Some(0) }]);
             }
             Ok(vec![gathered(self.axes, self.len, x, &each_start(starts)?, size)?])
-        })))
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

@@ -32,8 +32,8 @@ impl Rules for DynamicSliceUpdate<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0, 1]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0, 1]), |at, cotangent| {
             let (update, starts) = (&at.inputs[1], &at.inputs[2]);
             let put = Primitive::DynamicSliceUpdate { axes: self.axes.clone() };
             let take = Primitive::DynamicSlice { axes: self.axes.clone(), len: update.spec().shape.to_vec() };
@@ -41,11 +41,11 @@ impl Rules for DynamicSliceUpdate<'_> {
             let base = Value::record(put, &[cotangent, &zeros, starts], Place::Internal)?;
             let slice = Value::record(take, &[cotangent, starts], Place::Internal)?;
             Ok(vec![Some(base), Some(slice), None])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let (x, update, starts) = (&inputs[0], &inputs[1], &inputs[2]);
             if starts.axis.is_none() {
                 let put = Primitive::DynamicSliceUpdate { axes: further(self.axes) };
@@ -55,7 +55,7 @@ impl Rules for DynamicSliceUpdate<'_> {
             }
             let starts = each_start(starts)?;
             Ok(vec![scattered(self.axes, ScatterReduce::None, x, &starts, update, size)?])
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

@@ -19,18 +19,18 @@ impl Rules for Fast<'_> {
         Nature::Fused
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Via(Box::new(|inputs| self.op.definition(inputs))))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Via(Box::new(|inputs| self.op.definition(inputs)))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(match self.op {
+    fn batching(&self) -> Batching<'_> {
+        match self.op {
             FastOp::Softmax(softmax) => {
                 Batching::with(|_, _| Ok(Primitive::Fast(Softmax { axis: softmax.axis + 1 }.into())))
             }
             // Where the result is of the same class, recognition finds it again.
             op => Batching::Via(Box::new(|inputs| op.definition(inputs))),
-        })
+        }
     }
 
     fn cases() -> Vec<Case> {

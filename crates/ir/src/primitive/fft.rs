@@ -270,14 +270,14 @@ impl Rules for Fft<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|_, cotangent| self.transposed(cotangent)))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|_, cotangent| self.transposed(cotangent))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| {
             Ok(Primitive::Fft { op: *self.op, axes: further(self.axes), sizes: self.sizes.clone() })
-        }))
+        })
     }
 
     fn fixes_shape(&self) -> bool {

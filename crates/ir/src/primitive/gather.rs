@@ -75,8 +75,8 @@ impl Rules for Gather<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             let sum = Primitive::Scatter { axes: self.axes.clone(), reduce: ScatterReduce::Sum };
             let zeros = at.inputs[0].filled_like(0.0)?;
             let inputs: Vec<&Value> =
@@ -84,14 +84,14 @@ impl Rules for Gather<'_> {
             let mut back = vec![None; at.inputs.len()];
             back[0] = Some(Value::record(sum, &inputs, Place::Internal)?);
             Ok(back)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let (src, indices) = inputs.split_first().ok_or(NO_INPUT)?;
             Ok(vec![gathered(self.axes, self.slice_sizes, src, indices, size)?])
-        })))
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

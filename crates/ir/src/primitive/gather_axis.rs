@@ -49,17 +49,17 @@ impl Rules for GatherAxis<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             let sum = Primitive::ScatterAxis { axis: *self.axis, reduce: ScatterReduce::Sum };
             let zeros = at.inputs[0].filled_like(0.0)?;
             let back = Value::record(sum, &[&zeros, &at.inputs[1], cotangent], Place::Internal)?;
             Ok(vec![Some(back), None])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let (src, indices, axis) = (&inputs[0], &inputs[1], *self.axis);
             if src.axis.is_some() || size == 0 {
                 let found = src.whole(size)?.taken(axis + 1, &indices.whole(size)?)?;
@@ -74,7 +74,7 @@ impl Rules for GatherAxis<'_> {
             joined[axis] *= joined.remove(axis + 1);
             let found = src.value.taken(axis, &apart.reshape(&joined)?)?.reshape(&apart.spec().shape)?;
             Ok(vec![Batched { value: found, axis: Some(axis) }])
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

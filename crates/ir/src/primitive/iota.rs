@@ -27,12 +27,13 @@ impl Rules for Iota<'_> {
         Nature::Source
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Zero
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        None
+    fn batching(&self) -> Batching<'_> {
+        // Without inputs there is nothing to depend on a further axis.
+        Batching::Same
     }
 
     fn fixes_shape(&self) -> bool {

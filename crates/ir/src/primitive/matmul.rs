@@ -86,18 +86,18 @@ impl Rules for Matmul<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Multilinear {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Multilinear {
             over: Over::All,
             transpose: Box::new(|at, cotangent, k| match k {
                 0 => cotangent.matmul(&adjoint(&at.inputs[1])?),
                 _ => adjoint(&at.inputs[0])?.matmul(cotangent),
             }),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

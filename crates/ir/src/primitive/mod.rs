@@ -16,6 +16,7 @@ use crate::{Invalid, Spec, Specs};
 
 mod case;
 mod convolution_rules;
+mod custom_rules;
 mod indices;
 mod lanes;
 mod lines;
@@ -30,12 +31,14 @@ mod transforms;
 
 pub use case::{Case, Expected};
 pub(crate) use case::{of, t};
+pub(crate) use custom_rules::Way;
+pub use custom_rules::{BatchRule, ChangeRule, CustomRules, GivenRules};
 #[allow(unused_imports, reason = "the params' types are named by the list below")]
 pub use params::*;
 pub(crate) use rules::Rules;
-pub use rules::{EvalError, Nature, RuleToCome, StepOp};
+pub use rules::{EvalError, Nature, StepOp};
 pub(crate) use transforms::scaled;
-pub use transforms::{Applied, Batched, Batching, Derivative, Over, Partial, Slots};
+pub use transforms::{Applied, Asked, Batched, Batching, Derivative, Over, Partial, Slots};
 
 macro_rules! form {
     (attr $field:ident $hasher:ident $sizes:ident) => {
@@ -332,6 +335,14 @@ primitives! {
         /// The axis along which the numbers grow.
         axis: attr usize,
     };
+    /// How many elements the axes of x have together, whatever they are: a number that
+    /// follows the shape where a function runs on others than it was traced with.
+    axis_count: AxisCount {
+        /// The counted axes (sorted, unique).
+        axes: attr Vec<usize>,
+        /// Element type of the number.
+        dtype: attr DType,
+    };
     /// `(condition, captures…)`: the results of one of two bodies.
     if_else: If {
         /// Runs when the condition holds.
@@ -548,14 +559,19 @@ impl Primitive {
         self.rules(|rules| rules.step())
     }
 
-    /// Looks at the derivative rule; none while it is to come.
-    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Option<Derivative<'_>>) -> R) -> R {
+    /// Looks at the derivative rule.
+    pub(crate) fn with_derivative<R>(&self, look: impl FnOnce(Derivative<'_>) -> R) -> R {
         self.rules(|rules| look(rules.derivative()))
     }
 
-    /// Looks at the batching rule; none while it is to come.
-    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Option<Batching<'_>>) -> R) -> R {
+    /// Looks at the batching rule.
+    pub(crate) fn with_batching<R>(&self, look: impl FnOnce(Batching<'_>) -> R) -> R {
         self.rules(|rules| look(rules.batching()))
+    }
+
+    /// The first of the operands that the results are, unchanged: one after the other.
+    pub fn presents(&self) -> Option<usize> {
+        self.rules(|rules| rules.presents())
     }
 
     /// Whether the parameters hold sizes taken from traced shapes, so that a

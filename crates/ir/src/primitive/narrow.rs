@@ -3,7 +3,7 @@ use oneir_tensor::HostTensor;
 use super::case::t;
 use super::fields::Narrow;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::transforms::Over;
+use super::transforms::{Batched, Over};
 use super::{Case, Primitive, one};
 use crate::invalid::{axis_within, dtype_is, exactly, shape_is};
 use crate::{Invalid, Place, Spec, Specs, Value};
@@ -37,18 +37,25 @@ impl Rules for Narrow<'_> {
         Nature::DataSized
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![0]), |at, cotangent| {
             // How many items there are is known only once this runs.
             let put = Primitive::DynamicSliceUpdate { axes: vec![] };
             let start = Value::constant(HostTensor::from_slice::<i32>(&[0], &[])?);
             let zeros = at.inputs[0].filled_like(0.0)?;
             Ok(vec![Some(Value::record(put, &[&zeros, cotangent, &start], Place::Internal)?), None])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Undefined("each item of a batch could have another size"))
+    fn batching(&self) -> Batching<'_> {
+        Batching::Chosen(Box::new(|inputs| match inputs[1].axis {
+            Some(_) => Batching::Undefined("each item of the batch could have another size"),
+            None => Batching::Custom(Box::new(|inputs, _| {
+                let narrow = Primitive::Narrow { axis: self.axis + 1 };
+                let value = Value::record(narrow, &[&inputs[0].value, &inputs[1].value], Place::Internal)?;
+                Ok(vec![Batched { value, axis: Some(0) }])
+            })),
+        }))
     }
 
     fn cases() -> Vec<Case> {
@@ -57,6 +64,16 @@ impl Rules for Narrow<'_> {
                 Primitive::Narrow { axis: 0 },
                 vec![t(&[3], &[1f32, 2.0, 3.0]), t(&[], &[2i32])],
                 vec![t(&[2], &[1f32, 2.0])],
+            ),
+            Case::parity(
+                Primitive::Narrow { axis: 1 },
+                vec![t(&[2, 3], &[1f64, 2.0, 3.0, 4.0, 5.0, 6.0]), t(&[], &[1i64])],
+            ),
+            Case::parity(Primitive::Narrow { axis: 0 }, vec![t(&[2, 1], &[1f64, 2.0]), t(&[], &[0i32])]),
+            Case::fails(
+                Primitive::Narrow { axis: 0 },
+                vec![t(&[1], &[1f32]), t(&[], &[2i32])],
+                "the count of narrow is 2",
             ),
             Case::refused(
                 Primitive::Narrow { axis: 0 },

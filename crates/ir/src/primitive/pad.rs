@@ -133,17 +133,17 @@ impl Rules for Pad<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         if *self.mode != PadMode::Constant {
-            return Some(Derivative::linear_unary(|x, cotangent| {
+            return Derivative::linear_unary(|x, cotangent| {
                 let mut back = cotangent.clone();
                 for axis in 0..x.spec().rank() {
                     back = self.folded(axis, x.size(axis), &back)?;
                 }
                 Ok(back)
-            }));
+            });
         }
-        Some(Derivative::linear(Over::All, |at, cotangent| {
+        Derivative::linear(Over::All, |at, cotangent| {
             let len = at.inputs[0].spec().shape.to_vec();
             let (start, step) = (self.low.clone(), vec![1; len.len()]);
             let slice = Primitive::Slice { start: start.clone(), step: step.clone(), len: len.clone() };
@@ -153,11 +153,11 @@ impl Rules for Pad<'_> {
             let axes: Vec<usize> = (0..self.low.len()).collect();
             let value = outside.reduce(ReduceOp::Sum, &axes)?.reshape(&[])?;
             Ok(vec![Some(inside), Some(value)])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let x = inputs[0].whole(size)?;
             let (low, high) = (in_front(0, self.low), in_front(0, self.high));
             let found = match inputs.get(1) {
@@ -179,7 +179,7 @@ impl Rules for Pad<'_> {
                 }
             };
             Ok(vec![Batched { value: found, axis: Some(0) }])
-        })))
+        }))
     }
 
     fn fixes_shape(&self) -> bool {

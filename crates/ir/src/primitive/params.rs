@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oneir_tensor::{DType, HostTensor};
 
+use super::CustomRules;
 use crate::attr::{Attr, choices, record};
 use crate::graph::Fill;
 use crate::text::{Cursor, Printer, TextError};
@@ -165,10 +166,12 @@ choices! {
 record! {
     /// A call of a function with transform rules of its own.
     CustomCall {
-        /// The function's name: transforms find its rules by it.
+        /// The function's name.
         name: Arc<str>,
         /// How many of the inputs are the function's; its results follow them.
         primals: usize,
+        /// How transforms see the call.
+        rules: CustomRules,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Derivatives of the scalar functions, element by element.
 
-use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
+
+use oneir_tensor::DType;
 
 use super::transforms::Partial;
 use crate::scalar::{BinaryOp, UnaryOp};
-use crate::{Invalid, Value};
+use crate::{Invalid, Value, gamma};
 
 impl Value {
     fn plus(&self, number: f64) -> Result<Value, Invalid> {
@@ -27,6 +29,7 @@ pub(super) fn of_unary(op: UnaryOp, x: &Value, y: &Value) -> Result<Option<Parti
     };
     let squared = || x.unary(Square);
     let factor = match op {
+        // By `trigamma`.
         Trigamma => return Ok(None),
         Sign | Floor | Ceil | Round | Trunc | IsNan | IsInf | LogicalNot | BitwiseNot | Imag => {
             return Ok(Some(Partial::Zero));
@@ -64,6 +67,34 @@ pub(super) fn of_unary(op: UnaryOp, x: &Value, y: &Value) -> Result<Option<Parti
         ErfInv => y.unary(Square)?.unary(Exp)?.times(1.0 / FRAC_2_SQRT_PI)?,
     };
     Ok(Some(Partial::Times(factor)))
+}
+
+/// ψ'(x) of functions that have derivatives: of any order, as those of the logarithm
+/// of the gamma function never end.
+pub(super) fn trigamma(x: &Value) -> Result<Value, Invalid> {
+    use BinaryOp::LessEqual;
+    use UnaryOp::{Reciprocal, Round, Sin, Square};
+    let dtype = x.spec().dtype;
+    let x = &if dtype.is_half() { x.as_type(DType::F32)? } else { x.clone() };
+    let mirrored = x.binary(LessEqual, &x.filled_like(0.0)?)?;
+    let positive = mirrored.select(&x.times(-1.0)?.plus(1.0)?, x)?;
+    // ψ'(x) = ψ'(x + 1) + 1 / x², until x is far enough for the series.
+    let mut sum = positive.unary(Square)?.unary(Reciprocal)?;
+    for step in 1..gamma::STEPS {
+        sum = sum.add(&positive.plus(step as f64)?.unary(Square)?.unary(Reciprocal)?)?;
+    }
+    let inverse = positive.plus(gamma::STEPS as f64)?.unary(Reciprocal)?;
+    let square = inverse.unary(Square)?;
+    let mut series = square.filled_like(0.0)?;
+    for term in gamma::TRIGAMMA.iter().rev() {
+        series = series.plus(*term)?.multiply(&square)?;
+    }
+    let sum = sum.add(&inverse)?.add(&square.times(0.5)?)?.add(&series.multiply(&inverse)?)?;
+    // ψ'(x) = (π / sin πx)² - ψ'(1 - x). The angle of another x is any that has a sine.
+    let turned = x.subtract(&x.unary(Round)?)?.times(PI)?;
+    let angle = mirrored.select(&turned, &x.filled_like(1.0)?)?;
+    let part = angle.unary(Sin)?.unary(Reciprocal)?.times(PI)?.unary(Square)?;
+    mirrored.select(&part.subtract(&sum)?, &sum)?.as_type(dtype)
 }
 
 /// The derivative of a function of a and b by operand `k`, where it gives y. Where

@@ -13,6 +13,9 @@ use crate::invalid::{dtype_is, shape_is};
 use crate::primitive::EvalError;
 use crate::{Invalid, Place, Spec, Value};
 
+/// The smallest affine scale.
+pub(super) const LEAST_STEP: f64 = 1e-7;
+
 /// The codes, scales and biases of some groups.
 pub(super) struct Quantized {
     pub(super) codes: Vec<u32>,
@@ -176,7 +179,7 @@ impl Quant {
             low = if x < low { x } else { low };
             high = if high < x { x } else { high };
         }
-        let mut scale = ((high - low) / top).max(1e-7);
+        let mut scale = ((high - low) / top).max(LEAST_STEP as f32);
         let mut bias = low;
         if self.bits > 1 {
             bias = 0.0;

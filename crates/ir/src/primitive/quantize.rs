@@ -3,11 +3,11 @@ use smallvec::smallvec;
 
 use super::case::{of, t};
 use super::fields::Quantize;
-use super::quant::{pack, weight_float};
+use super::quant::{LEAST_STEP, pack, weight_float};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::{Case, Primitive, Quant, QuantMode};
+use super::{Case, Primitive, Quant, QuantMode, ReduceOp};
 use crate::invalid::exactly;
-use crate::{Invalid, Spec, Specs};
+use crate::{BinaryOp, Invalid, Place, Spec, Specs, UnaryOp, Value};
 
 /// A format for a case.
 pub(super) fn quant(mode: QuantMode, group_size: usize, bits: usize) -> Quant {
@@ -18,6 +18,41 @@ pub(super) fn quant(mode: QuantMode, group_size: usize, bits: usize) -> Quant {
 pub(super) fn uneven(dtype: DType, shape: &[usize]) -> HostTensor {
     let number = |i: usize| f64::from(((i * i * 7919 + 13) % 1009) as f32 / 331.0 - 1.3);
     of(dtype, shape, &(0..shape.iter().product()).map(number).collect::<Vec<_>>())
+}
+
+impl Quantize<'_> {
+    /// The results by functions that have derivatives. How many steps lie between a
+    /// group's extreme and zero changes in jumps only, like the codes.
+    fn smooth(&self, x: &Value) -> Result<Vec<Value>, Invalid> {
+        let constant = Value::record(Primitive::StopGradient, &[x], Place::Internal)?;
+        let fixed = Value::record_all(
+            Primitive::Quantize { quant: self.quant.clone() },
+            &[&constant],
+            Place::Internal,
+        )?;
+        let (codes, scales) = (fixed[0].clone(), &fixed[1]);
+        let shape = &scales.spec().shape;
+        let groups: Vec<usize> = shape.iter().copied().chain([self.quant.group_size]).collect();
+        let groups = x.reshape(&groups)?;
+        let extreme = |op| groups.reduce(op, &[shape.rank()])?.reshape(shape);
+        let (low, high) = (extreme(ReduceOp::Min)?, extreme(ReduceOp::Max)?);
+        let top = scales.filled_like(f64::from((1u32 << self.quant.bits) - 1))?;
+        let step = high.subtract(&low)?.divide(&top)?;
+        let step = step.binary(BinaryOp::Maximum, &step.filled_like(LEAST_STEP)?)?;
+        if self.quant.bits == 1 {
+            return Ok(vec![codes, step, low]);
+        }
+        let size = |x: &Value| x.unary(UnaryOp::Abs);
+        let falls = size(&low)?.binary(BinaryOp::Greater, &size(&high)?)?;
+        let edge = falls.select(&low, &high)?;
+        let step = falls.select(&step, &step.unary(UnaryOp::Neg)?)?;
+        let fixed_edge = Value::record(Primitive::StopGradient, &[&edge], Place::Internal)?;
+        let steps = fixed_edge.divide(scales)?.unary(UnaryOp::Round)?;
+        let zero = steps.filled_like(0.0)?;
+        let none = steps.binary(BinaryOp::Equal, &zero)?;
+        let by = none.select(&steps.filled_like(1.0)?, &steps)?;
+        Ok(vec![codes, none.select(&step, &edge.divide(&by)?)?, none.select(&zero, &edge)?])
+    }
 }
 
 impl Rules for Quantize<'_> {
@@ -62,13 +97,17 @@ impl Rules for Quantize<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Undefined("codes are integers, and a change of a number moves them in jumps"))
+    fn derivative(&self) -> Derivative<'_> {
+        // Codes, and the scales of other modes, are integers.
+        match self.quant.has_biases() {
+            true => Derivative::Via(Box::new(|inputs| self.smooth(&inputs[0]))),
+            false => Derivative::Zero,
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         // Groups lie along the last axis.
-        Some(Batching::Same)
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

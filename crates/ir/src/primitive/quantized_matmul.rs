@@ -144,18 +144,18 @@ impl Rules for QuantizedMatmul<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Custom {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Custom {
             jvp: Box::new(|at, tangents| Ok(vec![self.tangent(at.inputs, tangents)?])),
             vjp: Box::new(|at, cotangents| match &cotangents[0] {
                 Some(cotangent) => self.cotangents(at.inputs, cotangent),
                 None => Ok(vec![None; at.inputs.len()]),
             }),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| self.batched(inputs, size))))
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| self.batched(inputs, size)))
     }
 
     fn cases() -> Vec<Case> {

@@ -87,12 +87,12 @@ impl Rules for RandomBits<'_> {
         Nature::Random
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Zero)
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Zero
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn fixes_shape(&self) -> bool {

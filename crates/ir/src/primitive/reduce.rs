@@ -165,8 +165,8 @@ impl Rules for Reduce<'_> {
         Nature::Reduction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(match self.op {
+    fn derivative(&self) -> Derivative<'_> {
+        match self.op {
             ReduceOp::All | ReduceOp::Any => Derivative::Zero,
             ReduceOp::Sum => Derivative::linear_unary(|x, cotangent| cotangent.broadcast(&x.spec().shape)),
             ReduceOp::Prod => self.by_elements(|at| others(&at.inputs[0], self.axes)),
@@ -176,11 +176,11 @@ impl Rules for Reduce<'_> {
                 let ties = x.binary(BinaryOp::Equal, &best)?.as_type(x.spec().dtype)?;
                 ties.divide(&ties.reduce(ReduceOp::Sum, self.axes)?.broadcast(&x.spec().shape)?)
             }),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::Reduce { op: *self.op, axes: further(self.axes) })))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::Reduce { op: *self.op, axes: further(self.axes) }))
     }
 
     fn cases() -> Vec<Case> {

@@ -34,13 +34,13 @@ impl Rules for Reshape<'_> {
         input.reshape(self.shape)
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|x, cotangent| cotangent.reshape(&x.spec().shape)))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|x, cotangent| cotangent.reshape(&x.spec().shape))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         let shape = |size| std::iter::once(size).chain(self.shape.iter().copied()).collect();
-        Some(Batching::with(move |_, size| Ok(Primitive::Reshape(shape(size)))))
+        Batching::with(move |_, size| Ok(Primitive::Reshape(shape(size))))
     }
 
     fn fixes_shape(&self) -> bool {

@@ -59,16 +59,6 @@ pub enum StepOp {
     AsType(DType),
 }
 
-/// A derivative or batching rule that does not exist yet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("`{primitive}` has no {rule} rule yet")]
-pub struct RuleToCome {
-    /// The primitive's name.
-    pub primitive: &'static str,
-    /// Which rule was asked for.
-    pub rule: &'static str,
-}
-
 /// Why data has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -168,11 +158,11 @@ pub(crate) trait Rules {
     /// What kind of operation this is.
     fn nature(&self) -> Nature;
 
-    /// Derivative rule; `None` until it exists.
-    fn derivative(&self) -> Option<Derivative<'_>>;
+    /// Derivative rule.
+    fn derivative(&self) -> Derivative<'_>;
 
-    /// Batching rule; `None` until it exists.
-    fn batching(&self) -> Option<Batching<'_>>;
+    /// Batching rule.
+    fn batching(&self) -> Batching<'_>;
 
     /// Test cases: parameters, inputs and right answers.
     fn cases() -> Vec<Case>
@@ -187,6 +177,11 @@ pub(crate) trait Rules {
 
     /// Of an element-wise primitive: the step of a region.
     fn step(&self) -> Option<StepOp> {
+        None
+    }
+
+    /// Of what hands operands on: the first of those that the results are.
+    fn presents(&self) -> Option<usize> {
         None
     }
 

@@ -117,10 +117,10 @@ impl Rules for Scan<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         let axis = *self.axis;
         if *self.op == ScanOp::Sum {
-            return Some(Derivative::linear_unary(|_, cotangent| {
+            return Derivative::linear_unary(|_, cotangent| {
                 let back = Primitive::Scan {
                     op: ScanOp::Sum,
                     axis: *self.axis,
@@ -128,9 +128,9 @@ impl Rules for Scan<'_> {
                     inclusive: *self.inclusive,
                 };
                 Value::record(back, &[cotangent], Place::Internal)
-            }));
+            });
         }
-        Some(Derivative::Via(Box::new(move |inputs| {
+        Derivative::Via(Box::new(move |inputs| {
             let x = &inputs[0];
             if x.spec().count() == 0 {
                 return Ok(vec![x.clone()]);
@@ -138,14 +138,14 @@ impl Rules for Scan<'_> {
             let turned = if *self.reverse { x.flipped(axis)? } else { x.clone() };
             let found = self.forward(&turned)?;
             Ok(vec![if *self.reverse { found.flipped(axis)? } else { found }])
-        })))
+        }))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| {
             let (op, reverse, inclusive) = (*self.op, *self.reverse, *self.inclusive);
             Ok(Primitive::Scan { op, axis: self.axis + 1, reverse, inclusive })
-        }))
+        })
     }
 
     fn cases() -> Vec<Case> {

@@ -1,13 +1,18 @@
 use oneir_tensor::{DType, HostTensor, Shape};
 
-use super::case::t;
+use super::case::{of, t};
 use super::fields::ScanOver;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive};
 use crate::graph::Body;
+use crate::transform::control::Scanning;
 use crate::{Invalid, Spec, Specs};
 
 impl ScanOver<'_> {
+    fn scanning(&self) -> Scanning<'_> {
+        Scanning { body: self.body, carried: *self.carried, scanned: *self.scanned, reverse: *self.reverse }
+    }
+
     /// How many items the scanned inputs have.
     fn items(&self, inputs: &[&Spec]) -> Result<usize, Invalid> {
         let scanned = inputs.get(*self.carried..*self.carried + *self.scanned).unwrap_or_default();
@@ -94,12 +99,22 @@ impl Rules for ScanOver<'_> {
         Nature::Control
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        None
+    fn derivative(&self) -> Derivative<'_> {
+        let scanning = self.scanning();
+        Derivative::Bodies {
+            jvp: Box::new(move |at, tangents| scanning.jvp(at, tangents)),
+            vjp: Box::new(move |at, cotangents| scanning.vjp(at, cotangents)),
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        None
+    fn batching(&self) -> Batching<'_> {
+        let scanning = self.scanning();
+        Batching::Bodies(Box::new(move |inputs, size| scanning.batched(inputs, size)))
+    }
+
+    fn fixes_shape(&self) -> bool {
+        // Bodies are graphs of these shapes.
+        true
     }
 
     fn cases() -> Vec<Case> {
@@ -114,7 +129,43 @@ impl Rules for ScanOver<'_> {
             reverse,
         };
         let x = || vec![t(&[], &[1f32]), t(&[3], &[1f32, 2.0, 3.0])];
+        // A carried vector and a count, two scanned inputs, and captures.
+        let specs = |float| {
+            [
+                Spec::new(float, [2]),
+                Spec::new(DType::I32, []),
+                Spec::new(float, [2]),
+                Spec::new(DType::I32, [2]),
+                Spec::new(float, [2]),
+                Spec::new(float, [2]),
+            ]
+        };
+        let several = |float, reverse| Primitive::ScanOver {
+            body: Body::build(&specs(float), |x| {
+                let next = x[0].multiply(&x[4])?.add(&x[2].multiply(&x[5])?)?;
+                let count = x[1].add(&x[1].filled_like(1.0)?)?;
+                let seen = next.multiply(&x[3].as_type(float)?)?.multiply(&x[0])?;
+                Ok(vec![next, count.clone(), seen, count])
+            }),
+            carried: 2,
+            scanned: 2,
+            reverse,
+        };
+        let many = |float| {
+            vec![
+                of(float, &[2], &[0.5, -1.0]),
+                t(&[], &[3i32]),
+                of(float, &[3, 2], &[1.0, -0.5, 0.25, 2.0, 1.5, -1.0]),
+                t(&[3, 2], &[1i32, 2, 3, 4, 5, 6]),
+                of(float, &[2], &[0.75, 1.25]),
+                of(float, &[2], &[2.0, -0.5]),
+            ]
+        };
         vec![
+            Case::parity(several(DType::F32, false), many(DType::F32)),
+            Case::parity(several(DType::F32, true), many(DType::F32)),
+            Case::parity(several(DType::F64, false), many(DType::F64)),
+            Case::parity(several(DType::F64, true), many(DType::F64)),
             Case::new(running(false), x(), vec![t(&[], &[7f32]), t(&[3], &[2f32, 4.0, 7.0])]),
             Case::new(running(true), x(), vec![t(&[], &[7f32]), t(&[3], &[7f32, 6.0, 4.0])]),
             Case::new(

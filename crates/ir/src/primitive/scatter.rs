@@ -75,11 +75,11 @@ impl Rules for Scatter<'_> {
         self.reduce.nature()
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         if *self.reduce == ScatterReduce::Prod {
-            return Some(Derivative::Via(Box::new(|inputs| self.along_one_axis(inputs))));
+            return Derivative::Via(Box::new(|inputs| self.along_one_axis(inputs)));
         }
-        Some(scattering::derivative(*self.reduce, self.axes.len() + 1, move |at| {
+        scattering::derivative(*self.reduce, self.axes.len() + 1, move |at| {
             let (indices, updates) = (&at.inputs[1..at.inputs.len() - 1], &at.inputs[at.inputs.len() - 1]);
             Scattering {
                 gather: self.gather(&at.inputs[0], updates),
@@ -87,15 +87,15 @@ impl Rules for Scatter<'_> {
                 axis: 0,
                 indices: indices.to_vec(),
             }
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             let last = inputs.len() - 1;
             let (dst, indices, updates) = (&inputs[0], &inputs[1..last], &inputs[last]);
             Ok(vec![scattered(self.axes, *self.reduce, dst, indices, updates, size)?])
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

@@ -76,17 +76,17 @@ impl Rules for ScatterAxis<'_> {
         self.reduce.nature()
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(scattering::derivative(*self.reduce, 2, move |at| Scattering {
+    fn derivative(&self) -> Derivative<'_> {
+        scattering::derivative(*self.reduce, 2, move |at| Scattering {
             gather: Primitive::GatherAxis { axis: *self.axis },
             scatter: Box::new(move |reduce| Primitive::ScatterAxis { axis: *self.axis, reduce }),
             axis: *self.axis,
             indices: vec![at.inputs[1].clone()],
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::ScatterAxis { axis: self.axis + 1, reduce: *self.reduce })))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::ScatterAxis { axis: self.axis + 1, reduce: *self.reduce }))
     }
 
     fn cases() -> Vec<Case> {

@@ -38,17 +38,17 @@ impl Rules for Select<'_> {
         Some(StepOp::Select)
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::Only(vec![1, 2]), |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::Only(vec![1, 2]), |at, cotangent| {
             let zero = cotangent.filled_like(0.0)?;
             let condition = &at.inputs[0];
             let (a, b) = (condition.select(cotangent, &zero)?, condition.select(&zero, cotangent)?);
             Ok(vec![None, Some(a), Some(b)])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

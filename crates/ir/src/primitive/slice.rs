@@ -26,25 +26,25 @@ impl Rules for Slice<'_> {
         input.slice(self.start, self.step, self.len).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|x, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|x, cotangent| {
             let update = Primitive::SliceUpdate {
                 start: self.start.clone(),
                 step: self.step.clone(),
                 len: self.len.clone(),
             };
             Value::record(update, &[&x.filled_like(0.0)?, cotangent], Place::Internal)
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, size| {
             Ok(Primitive::Slice {
                 start: in_front(0, self.start),
                 step: in_front(1, self.step),
                 len: in_front(size, self.len),
             })
-        }))
+        })
     }
 
     fn fixes_shape(&self) -> bool {

@@ -33,8 +33,8 @@ impl Rules for SliceUpdate<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear(Over::All, |at, cotangent| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear(Over::All, |at, cotangent| {
             let part = |x: &Value| {
                 let slice = Primitive::Slice {
                     start: self.start.clone(),
@@ -51,17 +51,17 @@ impl Rules for SliceUpdate<'_> {
             let zeros = at.inputs[1].filled_like(0.0)?;
             let base = Value::record(update, &[cotangent, &zeros], Place::Internal)?;
             Ok(vec![Some(base), Some(part(cotangent)?)])
-        }))
+        })
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, size| {
             Ok(Primitive::SliceUpdate {
                 start: in_front(0, self.start),
                 step: in_front(1, self.step),
                 len: in_front(size, self.len),
             })
-        }))
+        })
     }
 
     fn fixes_shape(&self) -> bool {

@@ -48,15 +48,15 @@ impl Rules for Sort<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Via(Box::new(|inputs| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Via(Box::new(|inputs| {
             let order = inputs[0].order(*self.axis)?;
             Ok(vec![inputs[0].taken(*self.axis, &order)?])
-        })))
+        }))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::Sort { axis: self.axis + 1 })))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::Sort { axis: self.axis + 1 }))
     }
 
     fn cases() -> Vec<Case> {

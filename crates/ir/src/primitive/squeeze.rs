@@ -26,12 +26,12 @@ impl Rules for Squeeze<'_> {
         input.squeeze(self.axes).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|x, cotangent| cotangent.reshape(&x.spec().shape)))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|x, cotangent| cotangent.reshape(&x.spec().shape))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| Ok(Primitive::Squeeze(further(self.axes)))))
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| Ok(Primitive::Squeeze(further(self.axes))))
     }
 
     fn cases() -> Vec<Case> {

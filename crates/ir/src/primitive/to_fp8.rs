@@ -31,12 +31,12 @@ impl Rules for ToFp8<'_> {
         Nature::ElementWise
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Zero)
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Zero
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -1,6 +1,7 @@
 //! How a primitive is differentiated and run over a further axis: each declares
 //! one of these, and the drivers in `crate::transform` do the rest.
 
+use crate::transform::TransformError;
 use crate::{Invalid, Primitive, Spec, UnaryOp, Value};
 
 /// One value per input or result; none for one that is zero everywhere.
@@ -31,8 +32,20 @@ pub enum Partial {
 type Partials<'a> = dyn Fn(&Applied<'_>, usize) -> Result<Partial, Invalid> + 'a;
 type Transpose<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, Invalid> + 'a;
 type Factor<'a> = dyn Fn(&Applied<'_>, &Value, usize) -> Result<Value, Invalid> + 'a;
-type Choice<'a> = dyn Fn(&[Value]) -> Derivative<'a> + 'a;
+type Choice<'a> = dyn Fn(&[Value], Asked<'_>) -> Derivative<'a> + 'a;
 type Graph<'a> = dyn Fn(&[Value]) -> Result<Vec<Value>, Invalid> + 'a;
+
+/// A rule that transforms bodies.
+pub(crate) type Deep<'a> = dyn Fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, TransformError> + 'a;
+
+/// What a derivative is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    /// Tangents of the results.
+    Tangents,
+    /// Cotangents of the inputs, of these of the results.
+    Cotangents(&'a [Option<Value>]),
+}
 
 /// How a primitive is differentiated.
 #[non_exhaustive]
@@ -64,7 +77,8 @@ pub enum Derivative<'a> {
     },
     /// As a graph of other primitives that computes the same.
     Via(Box<Graph<'a>>),
-    /// The one that this chooses by what the primitive was called with.
+    /// The one that this chooses by what the primitive was called with and is
+    /// asked for.
     Chosen(Box<Choice<'a>>),
     /// By rules of its own.
     Custom {
@@ -72,6 +86,13 @@ pub enum Derivative<'a> {
         jvp: Box<Transpose<'a>>,
         /// From cotangents of the results to cotangents of the inputs.
         vjp: Box<Transpose<'a>>,
+    },
+    /// By the derivatives of its bodies.
+    Bodies {
+        /// From tangents of the inputs to tangents of the results.
+        jvp: Box<Deep<'a>>,
+        /// From cotangents of the results to cotangents of the inputs.
+        vjp: Box<Deep<'a>>,
     },
 }
 
@@ -95,14 +116,6 @@ impl Over {
 }
 
 impl<'a> Derivative<'a> {
-    /// The rule for a call with `inputs`.
-    pub(crate) fn of(self, inputs: &[Value]) -> Derivative<'a> {
-        match self {
-            Derivative::Chosen(choose) => choose(inputs).of(inputs),
-            rule => rule,
-        }
-    }
-
     /// [`Derivative::Linear`] of a primitive with one result.
     pub(crate) fn linear(
         over: Over,
@@ -143,6 +156,8 @@ pub struct Batched {
 }
 
 type Changed<'a> = dyn Fn(&[&Spec], usize) -> Result<Primitive, Invalid> + 'a;
+type DeepMapped<'a> = dyn Fn(&[Batched], usize) -> Result<Vec<Batched>, TransformError> + 'a;
+type BatchingChoice<'a> = dyn Fn(&[Batched]) -> Batching<'a> + 'a;
 type Mapped<'a> = dyn Fn(&[Batched], usize) -> Result<Vec<Batched>, Invalid> + 'a;
 
 /// How a primitive runs over a further axis.
@@ -158,6 +173,10 @@ pub enum Batching<'a> {
     /// By a rule of its own, on inputs that have the further axis in front or
     /// not at all.
     Custom(Box<Mapped<'a>>),
+    /// By batches of its bodies, on inputs as for `Custom`.
+    Bodies(Box<DeepMapped<'a>>),
+    /// The one that this chooses by which inputs have the further axis.
+    Chosen(Box<BatchingChoice<'a>>),
     /// It cannot, for the reason told.
     Undefined(&'static str),
 }

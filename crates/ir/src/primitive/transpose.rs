@@ -26,13 +26,13 @@ impl Rules for Transpose<'_> {
         input.transpose(self.axes).ok()
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::linear_unary(|_, cotangent| cotangent.transpose(&undone(self.axes))))
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::linear_unary(|_, cotangent| cotangent.transpose(&undone(self.axes)))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         let axes = || std::iter::once(0).chain(further(self.axes)).collect();
-        Some(Batching::with(move |_, _| Ok(Primitive::Transpose(axes()))))
+        Batching::with(move |_, _| Ok(Primitive::Transpose(axes())))
     }
 
     fn cases() -> Vec<Case> {

@@ -138,15 +138,15 @@ impl Rules for TransposedConvolution<'_> {
         Nature::Contraction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Multilinear {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Multilinear {
             over: Over::All,
             transpose: Box::new(|at, cotangent, k| self.transposed(at, cotangent, k)),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Custom(Box::new(|inputs, size| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::Custom(Box::new(|inputs, size| {
             batched(inputs, size, *self.groups, true, |x, weight, groups| {
                 let spread = Primitive::TransposedConvolution {
                     strides: self.strides.to_vec(),
@@ -158,7 +158,7 @@ impl Rules for TransposedConvolution<'_> {
                 };
                 Value::record(spread, &[x, weight], Place::Internal)
             })
-        })))
+        }))
     }
 
     fn cases() -> Vec<Case> {

@@ -2,7 +2,7 @@ use oneir_tensor::{Complex32, DType, HostTensor};
 
 use super::case::{for_dtypes, of, t};
 use super::fields::Unary;
-use super::partials::of_unary;
+use super::partials::{of_unary, trigamma};
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules, StepOp};
 use super::transforms::{Applied, Partial, Slots, scaled};
 use super::{Case, Primitive, one};
@@ -70,18 +70,18 @@ impl Rules for Unary<'_> {
         Some(StepOp::Unary(*self.op))
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
+    fn derivative(&self) -> Derivative<'_> {
         if matches!(self.op, UnaryOp::Trigamma) {
-            return Some(Derivative::Undefined("derivatives of lgamma end with its second"));
+            return Derivative::Via(Box::new(|inputs| Ok(vec![trigamma(&inputs[0])?])));
         }
-        Some(Derivative::Custom {
+        Derivative::Custom {
             jvp: Box::new(|at, tangents| self.change(at, tangents, false)),
             vjp: Box::new(|at, cotangents| self.change(at, cotangents, true)),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -1,11 +1,11 @@
-use oneir_tensor::HostTensor;
+use oneir_tensor::{DType, HostTensor};
 
 use super::case::t;
 use super::fields::View;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, Primitive, one};
 use crate::invalid::{dtype_is, exactly};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for View<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -44,28 +44,46 @@ impl Rules for View<'_> {
         Nature::Movement
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(Derivative::Chosen(Box::new(|inputs| {
+    fn derivative(&self) -> Derivative<'_> {
+        Derivative::Chosen(Box::new(|inputs, _| {
             let from = inputs[0].spec().dtype;
             if !from.is_inexact() && !self.dtype.is_inexact() {
                 Derivative::Zero
             } else if from == *self.dtype {
                 Derivative::linear_unary(|_, cotangent| Ok(cotangent.clone()))
+            } else if matches!(
+                (from, *self.dtype),
+                (DType::F32, DType::Complex64) | (DType::Complex64, DType::F32)
+            ) {
+                // The parts of complex numbers lie beside each other.
+                Derivative::linear_unary(move |_, cotangent| {
+                    Value::record(Primitive::View(from), &[cotangent], Place::Internal)
+                })
             } else {
                 Derivative::Undefined(
                     "bytes read as another element type do not change smoothly with what they were",
                 )
             }
-        })))
+        }))
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::Same)
+    fn batching(&self) -> Batching<'_> {
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {
-        use oneir_tensor::DType;
+        let c = oneir_tensor::Complex32::new;
         vec![
+            Case::new(
+                Primitive::View(DType::Complex64),
+                vec![t(&[2, 2], &[1f32, -2.0, 0.5, 3.0])],
+                vec![t(&[2, 1], &[c(1.0, -2.0), c(0.5, 3.0)])],
+            ),
+            Case::new(
+                Primitive::View(DType::F32),
+                vec![t(&[2], &[c(1.0, -2.0), c(0.5, 3.0)])],
+                vec![t(&[4], &[1f32, -2.0, 0.5, 3.0])],
+            ),
             Case::new(
                 Primitive::View(DType::F64),
                 vec![t(&[2], &[1.0f64, 2.0])],

@@ -207,8 +207,8 @@ impl Rules for WindowReduce<'_> {
         Nature::Reduction
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(match self.op {
+    fn derivative(&self) -> Derivative<'_> {
+        match self.op {
             ReduceOp::All | ReduceOp::Any => Derivative::Zero,
             ReduceOp::Sum => {
                 Derivative::linear_unary(|x, cotangent| self.spread(&self.dims(x.spec())?, x, cotangent))
@@ -219,11 +219,11 @@ impl Rules for WindowReduce<'_> {
                 let counts: Vec<usize> = windows.spec().shape.iter().copied().step_by(2).collect();
                 Ok(vec![windows.reduce(*self.op, &inside)?.reshape(&counts)?])
             })),
-        })
+        }
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
-        Some(Batching::with(|_, _| {
+    fn batching(&self) -> Batching<'_> {
+        Batching::with(|_, _| {
             Ok(Primitive::WindowReduce {
                 op: *self.op,
                 window: in_front(1, self.window),
@@ -232,7 +232,7 @@ impl Rules for WindowReduce<'_> {
                 high: in_front(0, self.high),
                 dilations: in_front(1, self.dilations),
             })
-        }))
+        })
     }
 
     fn cases() -> Vec<Case> {

@@ -6,7 +6,7 @@ use oneir_tensor::HostTensor;
 
 use super::TransformError;
 use super::walk::{Walk, primitive_of};
-use crate::primitive::{Batched, Batching, RuleToCome};
+use crate::primitive::{Batched, Batching, Way};
 use crate::{Invalid, Place, Primitive, Spec, Value};
 
 /// Outputs recorded from inputs, computed for each of `size` others in their
@@ -25,7 +25,7 @@ pub fn vmap(
     for (input, batched) in inputs.iter().zip(batched) {
         known.insert(input.key(), batched.in_front()?);
     }
-    for node in Walk::new(outputs, inputs).nodes {
+    for node in Walk::new(outputs, inputs, Some(Way::Batch)).nodes {
         let Some(primitive) = primitive_of(&node) else { continue };
         let look =
             |v: &Value| known.get(&v.key()).cloned().unwrap_or(Batched { value: v.clone(), axis: None });
@@ -99,32 +99,40 @@ impl Primitive {
             let results = self.infer(&specs.iter().collect::<Vec<_>>())?;
             return results.into_iter().map(empty).collect::<Result<_, Invalid>>().map_err(Into::into);
         }
+        self.with_batching(|rule| self.batched_by(rule, inputs, size, place))
+    }
+
+    fn batched_by(
+        &self,
+        rule: Batching<'_>,
+        inputs: &[Batched],
+        size: usize,
+        place: &Place,
+    ) -> Result<Vec<Batched>, TransformError> {
         let all = |primitive: Primitive| -> Result<Vec<Batched>, TransformError> {
             let whole = inputs.iter().map(|x| x.whole(size)).collect::<Result<Vec<_>, _>>()?;
             let found = Value::record_all(primitive, &whole.iter().collect::<Vec<_>>(), place.clone())?;
             Ok(found.into_iter().map(|value| Batched { value, axis: Some(0) }).collect())
         };
-        self.with_batching(|rule| match rule {
-            None => {
-                let rule = RuleToCome { primitive: self.name(), rule: "batching" };
-                Err(TransformError::ToCome { rule, place: place.clone() })
-            }
-            Some(Batching::Same) => all(self.clone()),
-            Some(Batching::With(change)) => {
+        match rule {
+            Batching::Same => all(self.clone()),
+            Batching::With(change) => {
                 let specs: Vec<Spec> = inputs.iter().map(Batched::spec).collect();
                 all(change(&specs.iter().collect::<Vec<_>>(), size)?)
             }
-            Some(Batching::Custom(map)) => Ok(map(inputs, size)?),
-            Some(Batching::Via(graph)) => {
+            Batching::Custom(map) => Ok(map(inputs, size)?),
+            Batching::Bodies(map) => map(inputs, size),
+            Batching::Via(graph) => {
                 let one: Vec<Value> = inputs.iter().map(|x| Value::placeholder(x.spec())).collect();
                 vmap(&graph(&one)?, &one, inputs, size)
             }
-            Some(Batching::Undefined(why)) => Err(TransformError::Undefined {
+            Batching::Chosen(choose) => self.batched_by(choose(inputs), inputs, size, place),
+            Batching::Undefined(why) => Err(TransformError::Undefined {
                 primitive: self.name(),
                 rule: "batching rule",
                 why,
                 place: place.clone(),
             }),
-        })
+        }
     }
 }

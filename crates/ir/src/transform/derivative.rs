@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::TransformError;
 use super::walk::{Walk, primitive_of};
 use crate::node::Node;
-use crate::primitive::{Applied, Derivative, RuleToCome, Slots, scaled};
+use crate::primitive::{Applied, Asked, Derivative, Slots, Way, scaled};
 use crate::{Invalid, Place, Primitive, Value};
 
 /// The tangents of outputs, given tangents of inputs: how outputs change when the
@@ -23,7 +23,7 @@ pub fn jvp(outputs: &[Value], inputs: &[Value], tangents: &[Option<Value>]) -> R
             known.insert(input.key(), tangent.clone());
         }
     }
-    for node in Walk::new(outputs, inputs).nodes {
+    for node in Walk::new(outputs, inputs, Some(Way::Forward)).nodes {
         let Some(primitive) = primitive_of(&node) else { continue };
         let (operands, results) = (node.operands(), results_of(&node));
         let given: Slots = operands.iter().map(|v| known.get(&v.key()).cloned()).collect();
@@ -60,7 +60,7 @@ pub fn vjp(
             gather(&mut known, output, cotangent.clone())?;
         }
     }
-    for node in Walk::new(outputs, inputs).nodes.into_iter().rev() {
+    for node in Walk::new(outputs, inputs, Some(Way::Reverse)).nodes.into_iter().rev() {
         let Some(primitive) = primitive_of(&node) else { continue };
         let (operands, results) = (node.operands(), results_of(&node));
         let given: Slots = results.iter().map(|v| known.remove(&v.key())).collect();
@@ -102,7 +102,6 @@ fn results_of(node: &Arc<Node>) -> Vec<Value> {
 
 /// A failure of a rule, before it is known where the primitive was recorded.
 enum Missing {
-    Rule(RuleToCome),
     Undefined(&'static str, &'static str),
     Other(TransformError),
 }
@@ -110,7 +109,6 @@ enum Missing {
 impl Missing {
     fn at(self, place: Place) -> TransformError {
         match self {
-            Missing::Rule(rule) => TransformError::ToCome { rule, place },
             Missing::Undefined(primitive, why) => {
                 TransformError::Undefined { primitive, rule: "derivative", why, place }
             }
@@ -138,11 +136,19 @@ fn apart(inputs: &[Value]) -> Result<Vec<Value>, TransformError> {
 
 impl Primitive {
     fn jvp(&self, at: &Applied<'_>, tangents: &[Option<Value>]) -> Result<Slots, Missing> {
-        self.with_derivative(|rule| match rule.map(|rule| rule.of(at.inputs)) {
-            None => Err(Missing::Rule(RuleToCome { primitive: self.name(), rule: "derivative" })),
-            Some(Derivative::Zero) => Ok(vec![None; at.outputs.len()]),
-            Some(Derivative::Undefined(why)) => Err(Missing::Undefined(self.name(), why)),
-            Some(Derivative::Partials(partial)) => {
+        self.with_derivative(|rule| self.jvp_by(rule, at, tangents))
+    }
+
+    fn jvp_by(
+        &self,
+        rule: Derivative<'_>,
+        at: &Applied<'_>,
+        tangents: &[Option<Value>],
+    ) -> Result<Slots, Missing> {
+        match rule {
+            Derivative::Zero => Ok(vec![None; at.outputs.len()]),
+            Derivative::Undefined(why) => Err(Missing::Undefined(self.name(), why)),
+            Derivative::Partials(partial) => {
                 let mut sum: Option<Value> = None;
                 for (k, tangent) in tangents.iter().enumerate() {
                     let Some(tangent) = tangent else { continue };
@@ -154,7 +160,7 @@ impl Primitive {
                 }
                 Ok(vec![sum])
             }
-            Some(Derivative::Linear { over, .. }) => {
+            Derivative::Linear { over, .. } => {
                 let mut inputs = at.inputs.to_vec();
                 for (k, input) in inputs.iter_mut().enumerate().filter(|(k, _)| over.has(*k)) {
                     *input = match &tangents[k] {
@@ -167,7 +173,7 @@ impl Primitive {
                 }
                 Ok(self.again(&inputs)?.into_iter().map(Some).collect())
             }
-            Some(Derivative::Multilinear { over, .. }) => {
+            Derivative::Multilinear { over, .. } => {
                 let mut sum: Option<Value> = None;
                 for (k, tangent) in tangents.iter().enumerate().filter(|(k, _)| over.has(*k)) {
                     let Some(tangent) = tangent else { continue };
@@ -181,21 +187,30 @@ impl Primitive {
                 }
                 Ok(vec![sum])
             }
-            Some(Derivative::Via(graph)) => {
+            Derivative::Via(graph) => {
                 let inputs = apart(at.inputs)?;
                 Ok(jvp(&graph(&inputs)?, &inputs, tangents)?)
             }
-            Some(Derivative::Chosen(_)) => Ok(vec![None; at.outputs.len()]),
-            Some(Derivative::Custom { jvp, .. }) => Ok(jvp(at, tangents)?),
-        })
+            Derivative::Chosen(choose) => self.jvp_by(choose(at.inputs, Asked::Tangents), at, tangents),
+            Derivative::Custom { jvp, .. } => Ok(jvp(at, tangents)?),
+            Derivative::Bodies { jvp, .. } => Ok(jvp(at, tangents)?),
+        }
     }
 
     fn vjp(&self, at: &Applied<'_>, cotangents: &[Option<Value>]) -> Result<Slots, Missing> {
-        self.with_derivative(|rule| match rule.map(|rule| rule.of(at.inputs)) {
-            None => Err(Missing::Rule(RuleToCome { primitive: self.name(), rule: "derivative" })),
-            Some(Derivative::Zero) => Ok(vec![None; at.inputs.len()]),
-            Some(Derivative::Undefined(why)) => Err(Missing::Undefined(self.name(), why)),
-            Some(Derivative::Partials(partial)) => {
+        self.with_derivative(|rule| self.vjp_by(rule, at, cotangents))
+    }
+
+    fn vjp_by(
+        &self,
+        rule: Derivative<'_>,
+        at: &Applied<'_>,
+        cotangents: &[Option<Value>],
+    ) -> Result<Slots, Missing> {
+        match rule {
+            Derivative::Zero => Ok(vec![None; at.inputs.len()]),
+            Derivative::Undefined(why) => Err(Missing::Undefined(self.name(), why)),
+            Derivative::Partials(partial) => {
                 let Some(cotangent) = &cotangents[0] else { return Ok(vec![None; at.inputs.len()]) };
                 let one = |k: usize| match at.inputs[k].spec().dtype.is_inexact() {
                     true => scaled(cotangent, partial(at, k)?, true),
@@ -203,8 +218,8 @@ impl Primitive {
                 };
                 Ok((0..at.inputs.len()).map(one).collect::<Result<_, Invalid>>()?)
             }
-            Some(Derivative::Linear { transpose, .. }) => Ok(transpose(at, cotangents)?),
-            Some(Derivative::Multilinear { over, transpose }) => {
+            Derivative::Linear { transpose, .. } => Ok(transpose(at, cotangents)?),
+            Derivative::Multilinear { over, transpose } => {
                 let Some(cotangent) = &cotangents[0] else { return Ok(vec![None; at.inputs.len()]) };
                 let one = |k: usize| match over.has(k) && at.inputs[k].spec().dtype.is_inexact() {
                     true => Ok(Some(transpose(at, cotangent, k)?)),
@@ -212,13 +227,16 @@ impl Primitive {
                 };
                 (0..at.inputs.len()).map(one).collect()
             }
-            Some(Derivative::Via(graph)) => {
+            Derivative::Via(graph) => {
                 let inputs = apart(at.inputs)?;
                 Ok(vjp(&graph(&inputs)?, &inputs, cotangents)?)
             }
-            Some(Derivative::Chosen(_)) => Ok(vec![None; at.inputs.len()]),
-            Some(Derivative::Custom { vjp, .. }) => Ok(vjp(at, cotangents)?),
-        })
+            Derivative::Chosen(choose) => {
+                self.vjp_by(choose(at.inputs, Asked::Cotangents(cotangents)), at, cotangents)
+            }
+            Derivative::Custom { vjp, .. } => Ok(vjp(at, cotangents)?),
+            Derivative::Bodies { vjp, .. } => Ok(vjp(at, cotangents)?),
+        }
     }
 
     fn again(&self, inputs: &[Value]) -> Result<Vec<Value>, TransformError> {

@@ -2,6 +2,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::node::Node;
+use crate::primitive::Way;
 use crate::{Primitive, Source, Value};
 
 /// The nodes between inputs and outputs that depend on the inputs, each after
@@ -11,7 +12,9 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(outputs: &[Value], inputs: &[Value]) -> Walk {
+    /// As a transform goes that may have rules of its own on the way; else through
+    /// all that was recorded.
+    pub(super) fn new(outputs: &[Value], inputs: &[Value], way: Option<Way>) -> Walk {
         let targets: HashSet<usize> = inputs.iter().map(|v| address(v.node())).collect();
         // Whether a node depends on a target; absent while not known.
         let mut depends: HashMap<usize, bool> = targets.iter().map(|&node| (node, true)).collect();
@@ -23,7 +26,12 @@ impl Walk {
             if depends.contains_key(&key) {
                 continue;
             }
-            let operands = node.operands();
+            let mut operands = node.operands();
+            if let Some(Primitive::Custom(call)) = primitive_of(&node)
+                && way.is_some_and(|way| call.rules.has(way))
+            {
+                operands.truncate(call.primals);
+            }
             if visited {
                 let found = operands.iter().any(|v| depends.get(&address(v.node())) == Some(&true));
                 depends.insert(key, found);

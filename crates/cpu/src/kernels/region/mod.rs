@@ -70,7 +70,7 @@ impl KernelRow for ElementWise {
             return Answer::No;
         }
         let Some(program) = Program::new(self.level, region, request) else { return Answer::No };
-        let in_place: SmallVec<[u8; 2]> = program.in_place.clone();
+        let in_place = program.in_place.clone();
         let mut answer = prepared("region", move |args| {
             program.run(args);
             Ok(())
@@ -117,7 +117,7 @@ struct Program {
     inputs: Vec<Input>,
     steps: Vec<Step>,
     outputs: Vec<Output>,
-    in_place: SmallVec<[u8; 2]>,
+    in_place: SmallVec<[(u8, u8); 2]>,
     /// The tile in which halves wait for their conversion.
     staging: usize,
     /// Elements of a tile, and bytes of its room.
@@ -143,10 +143,11 @@ impl Program {
         let made = region.step_specs(&specs.iter().collect::<Vec<_>>()).ok()?;
         let space = Space::new(shape, &operands);
         let whole = |k: usize| operands[k].offset == 0 && operands[k].is_row_contiguous();
-        let first = request.results[0].spec.dtype.size()?;
-        let in_place: SmallVec<[u8; 2]> = (0..operands.len().min(255))
-            .filter(|&k| whole(k) && dtypes[k].size() == Some(first))
-            .map(|k| k as u8)
+        // A place is one result's: each operand is offered to those that fit.
+        let in_place: SmallVec<[(u8, u8); 2]> = (0..request.results.len().min(255))
+            .flat_map(|r| (0..operands.len().min(255)).map(move |k| (r, k)))
+            .filter(|&(r, k)| whole(k) && dtypes[k].size() == request.results[r].spec.dtype.size())
+            .map(|(r, k)| (r as u8, k as u8))
             .collect();
 
         let mut slots = Slots::default();
@@ -208,13 +209,9 @@ impl Program {
             }
             let entry = inputs.len() + at;
             let direct = outputs.iter().position(|o| o.from == entry && !o.copied);
-            // The first result may take an operand's place, and is then
-            // copied there once the tile is done.
-            let needs_slot = match direct {
-                Some(0) => !in_place.is_empty(),
-                Some(_) => false,
-                None => true,
-            };
+            // A result may take an operand's place, and is then copied there
+            // once the tile is done.
+            let needs_slot = direct.is_none_or(|k| in_place.iter().any(|&(r, _)| usize::from(r) == k));
             // The result's tile is never an operand's: loops over tiles that
             // overlap are not vector code.
             let slot = needs_slot.then(|| slots.take(at, last[at]));
@@ -231,7 +228,11 @@ impl Program {
     }
 
     fn run(&self, args: &Args<'_>) {
-        let taken = self.in_place.iter().any(|&k| std::ptr::eq(args.reads[usize::from(k)], args.writes[0]));
+        let mut taken: SmallVec<[bool; 8]> = SmallVec::from_elem(false, self.outputs.len());
+        for &(r, k) in &self.in_place {
+            let (r, k) = (usize::from(r), usize::from(k));
+            taken[r] |= std::ptr::eq(args.reads[k], args.writes[r]);
+        }
         let reads: Shared<&[*const u8]> = Shared(args.reads);
         let writes: Shared<&[*mut u8]> = Shared(args.writes);
         let (total, grain) = match self.space.cut {
@@ -249,7 +250,7 @@ impl Program {
                 writes: writes.get(),
                 room: room.as_mut_ptr().cast(),
                 table: SmallVec::from_elem(std::ptr::null_mut(), self.inputs.len() + self.steps.len()),
-                taken,
+                taken: &taken,
             };
             // SAFETY: layouts stay inside their buffers; the chunks' results
             // do not overlap; a result that took an operand's place is written
@@ -317,6 +318,7 @@ fn step_fn(level: Level, op: StepOp, from: &[DType], held: DType) -> Option<Step
             _ => None,
         },
         StepOp::Select => convert::select(level, held.size()?),
+        StepOp::AsType(to) if to.is_half() => convert::cast_to_half(level, kind),
         StepOp::AsType(_) => convert::cast(level, kind, held),
         _ => None,
     }
@@ -361,8 +363,8 @@ struct Walk<'a> {
     room: *mut u8,
     /// Where the tile of each input and step begins.
     table: SmallVec<[*mut u8; 32]>,
-    /// Whether the first result lies in an operand's place.
-    taken: bool,
+    /// Whether a result lies in an operand's place.
+    taken: &'a [bool],
 }
 
 impl Walk<'_> {
@@ -373,7 +375,7 @@ impl Walk<'_> {
 
     /// Whether an output's step writes it.
     fn direct(&self, k: usize) -> bool {
-        !(self.program.outputs[k].copied || self.taken && k == 0)
+        !(self.program.outputs[k].copied || self.taken[k])
     }
 
     /// # Safety

@@ -11,7 +11,7 @@ use super::recorded::{
 };
 use super::spectra;
 use crate::primitive::transforms::{Applied, Derivative, Slots};
-use crate::primitive::{BinaryOp, LinalgOp, Primitive};
+use crate::primitive::{Asked, BinaryOp, LinalgOp, Primitive};
 use crate::{Invalid, Place, UnaryOp, Value};
 
 type Rule = fn(&Applied<'_>, &[Option<Value>]) -> Result<Slots, Invalid>;
@@ -34,11 +34,28 @@ pub(super) fn of<'a>(op: LinalgOp) -> Derivative<'a> {
         LinalgOp::Lu => custom(lu_jvp, lu_vjp),
         LinalgOp::LuFactor => Derivative::Via(Box::new(lu_factor)),
         LinalgOp::Svd => custom(spectra::svd_jvp, spectra::svd_vjp),
-        LinalgOp::SvdFull => Derivative::Undefined(
-            "the vectors that complete u and vt are not determined by the matrix; `svd` has those that are",
-        ),
+        LinalgOp::SvdFull => Derivative::Chosen(Box::new(svd_full)),
         LinalgOp::Eigh => custom(spectra::eigh_jvp, spectra::eigh_vjp),
         LinalgOp::Eig => custom(spectra::eig_jvp, spectra::eig_vjp),
+    }
+}
+
+/// As that of `Svd`, where nothing asks for vectors that complete u or vt: a square
+/// matrix has none of them.
+fn svd_full<'a>(inputs: &[Value], asked: Asked<'_>) -> Derivative<'a> {
+    let (m, n) = sides(&inputs[0]);
+    let completed = if m > n { 0 } else { 2 };
+    match asked {
+        _ if m == n => of(LinalgOp::Svd),
+        Asked::Cotangents(cotangents) if cotangents[completed].is_none() => {
+            Derivative::Via(Box::new(|inputs| {
+                let svd = Primitive::Linalg(LinalgOp::Svd);
+                Ok(Value::record_all(svd, &[&inputs[0]], Place::Internal)?.into_vec())
+            }))
+        }
+        _ => Derivative::Undefined(
+            "the vectors that complete u or vt are not determined by the matrix; `svd` has those that are",
+        ),
     }
 }
 

@@ -191,13 +191,13 @@ impl Rules for Linalg<'_> {
         Nature::Opaque
     }
 
-    fn derivative(&self) -> Option<Derivative<'_>> {
-        Some(derivatives::of(*self.op))
+    fn derivative(&self) -> Derivative<'_> {
+        derivatives::of(*self.op)
     }
 
-    fn batching(&self) -> Option<Batching<'_>> {
+    fn batching(&self) -> Batching<'_> {
         // Matrices are in the last two dimensions.
-        Some(Batching::Same)
+        Batching::Same
     }
 
     fn cases() -> Vec<Case> {

@@ -1,0 +1,6 @@
+use oneir::{Array, Tree};
+
+#[derive(Tree)]
+struct Layer {
+    weight: Array,
+}

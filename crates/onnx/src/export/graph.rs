@@ -160,6 +160,9 @@ impl Site<'_> {
         if let Some(nothing) = self.nothing(primitive) {
             return Ok(nothing);
         }
+        if let Some(counted) = ops::counted(self, primitive) {
+            return Ok(vec![counted]);
+        }
         let Some(row) = ops::find(primitive.name()) else {
             return Err("no operators stand for it".into());
         };

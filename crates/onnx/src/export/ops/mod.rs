@@ -25,6 +25,7 @@ use super::graph::{Site, Written};
 
 pub(super) use fused::fused;
 pub(super) use joined::Sum;
+pub(super) use plain::counted;
 
 /// One primitive.
 pub(super) struct Row {

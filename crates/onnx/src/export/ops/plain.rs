@@ -17,6 +17,18 @@ pub(super) const ROWS: &[Row] = &[
     row!("iota" => iota),
 ];
 
+/// How many elements lie along axes: a number, where a batch's is not among them.
+pub(in crate::export) fn counted(site: &mut Site<'_>, primitive: &Primitive) -> Option<Shown> {
+    let Primitive::AxisCount { axes, dtype } = primitive else { return None };
+    let x = &site.operands[0];
+    if x.batch().is_some_and(|axis| axes.contains(&axis)) {
+        return None;
+    }
+    let shape = x.shape();
+    let count: usize = axes.iter().map(|&axis| shape[axis]).product();
+    Some(Shown::plain(site.draft.number(*dtype, count as f64)))
+}
+
 fn first(site: &mut Site<'_>, _: &Primitive) -> Written {
     Ok(vec![site.operands[0].clone()])
 }

@@ -89,7 +89,8 @@ pub use selection::Unique;
 pub use sorting::SearchSide;
 pub use spectral::{FftOp, LinalgOp};
 pub use transforms::{
-    CustomFunction, Frozen, MapAxes, Plain, Tree, checkpoint, compile, compile_mut, compile_shapeless,
-    custom_function, grad, jvp, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
+    CustomFunction, Frozen, MapAxes, Plain, Tree, checkpoint, compile, compile_mut, compile_shapeless, cond,
+    custom_function, fori, grad, jvp, scan, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
+    while_loop,
 };
 pub use windows::{Convolution, WindowOp, Windows};

@@ -66,7 +66,7 @@ fn compiled_functions_take_no_more_memory_than_they_need() -> Result<(), ArrayEr
     let before = memory(&device).active;
     drop(y);
     let y = shift(&data.0);
-    assert!(memory(&device).peak <= before, "{} {before}", memory(&device).peak);
+    assert!(memory(&device).peak <= before + 4096, "{} {before}", memory(&device).peak);
     drop(y);
     Ok(())
 }

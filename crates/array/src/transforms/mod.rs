@@ -20,11 +20,13 @@
 //! A failure of the function is carried by what a transform gives.
 
 mod compile;
+mod control;
 mod custom;
 mod shapeless;
 mod tree;
 
 pub use compile::{compile, compile_mut, compile_shapeless};
+pub use control::{cond, fori, scan, while_loop};
 pub use custom::{CustomFunction, checkpoint, custom_function};
 pub use tree::{Frozen, Plain, Rebuild, Structure, Tree, Visitor, leaves, map, parts};
 

@@ -271,7 +271,8 @@ impl<R: Tree> Traces<R> {
         let (_, mut outputs) = parts(&like);
         let state = random::state();
         drop(replaced);
-        let draws = values(&[state.clone()]).ok()?[0].key() != values(&[key.clone()]).ok()?[0].key();
+        let draws = values(std::slice::from_ref(&state)).ok()?[0].key()
+            != values(std::slice::from_ref(&key)).ok()?[0].key();
         if draws {
             inputs.push(key);
             outputs.push(state);

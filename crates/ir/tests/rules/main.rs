@@ -11,6 +11,7 @@ mod calls;
 mod derivatives;
 mod exact;
 mod found;
+mod members;
 mod twice;
 mod undefined;
 

@@ -52,7 +52,7 @@ INSTEAD = [
     ("export_function import_function exporter FunctionExporter export_to_dot", "the IR's text; ONNX files; `oneir inspect`"),
     ("distributed metal cuda fast.metal_kernel fast.cuda_kernel fast.precompiled_cuda_kernel", "back ends"),
     ("linalg fft random fast", "modules of the same names"),
-    ("random.seed", "keys are given"),
+    ("random.seed random.state", "`random::seed`, `random::state` and `set_state`"),
 ]
 
 

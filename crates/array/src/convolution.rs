@@ -4,7 +4,7 @@
 //! two or three spatial dimensions (any number for [`Array::conv_general`]).
 //! Integers convert to f32; halves are summed in f32 or wider.
 
-use oneir_ir::Primitive;
+use oneir_ir::{Invalid, Primitive, Value};
 use oneir_tensor::{DType, promote};
 
 use crate::{Array, Reason};
@@ -96,8 +96,9 @@ fn each(parameter: &str, given: &impl Spatial, rank: usize) -> Result<Vec<usize>
     })
 }
 
-/// Refuses operands without as many spatial dimensions as the call names.
-fn operands(input: &Array, weight: &Array, rank: usize) -> Result<(), Reason> {
+/// Refuses operands without as many spatial dimensions as the call names, or whose
+/// channels do not fit.
+fn operands(input: &Array, weight: &Array, rank: usize, groups: usize) -> Result<(), Reason> {
     let (x, w) = (input.shape(), weight.shape());
     if x.rank() != rank + 2 || w.rank() != rank + 2 {
         return Err(Reason::Parameters(format!(
@@ -105,7 +106,37 @@ fn operands(input: &Array, weight: &Array, rank: usize) -> Result<(), Reason> {
             rank + 2
         )));
     }
+    let (channels, made, part) = (x[rank + 1], w[0], w[rank + 1]);
+    for (count, what) in [(channels, "input"), (made, "output")] {
+        if groups == 0 || !count.is_multiple_of(groups) {
+            let reason = format!("{count} {what} channels do not split into {groups} groups");
+            return Err(Reason::Parameters(reason));
+        }
+    }
+    if channels / groups != part {
+        return Err(Reason::Parameters(format!(
+            "an input of {channels} channels in {groups} groups needs weights of {}, found shape {w:?}",
+            channels / groups
+        )));
+    }
     Ok(())
+}
+
+/// A failure in terms of axes as callers have them: channels last.
+fn told_last(reason: Invalid) -> Reason {
+    match reason {
+        Invalid::Window { axis, span, available } => {
+            Invalid::Window { axis: axis.saturating_sub(1), span, available }.into()
+        }
+        other => other.into(),
+    }
+}
+
+/// A convolution of operands with channels first, as one with channels last.
+#[track_caller]
+fn recorded(op: &'static str, primitive: Primitive, operands: [&Array; 2]) -> Array {
+    let record = |values: [&Value; 2], place| Value::record(primitive, &values, place).map_err(told_last);
+    channels_last(&Array::build(op, operands, record)).named(op)
 }
 
 /// An array with its last axis moved to place 1.
@@ -147,7 +178,7 @@ fn convolved(
         Ok(geometry) => geometry,
         Err(reason) => return Array::failed(op, reason),
     };
-    if let Err(reason) = operands(input, weight, geometry.stride.len()) {
+    if let Err(reason) = operands(input, weight, geometry.stride.len(), geometry.groups) {
         return Array::failed(op, reason);
     }
     let [input, weight] = matched(input, weight);
@@ -161,7 +192,7 @@ fn convolved(
         groups: geometry.groups,
         flip: geometry.flip,
     };
-    channels_last(&Array::primitive(op, primitive, [&x, &w])).named(op)
+    recorded(op, primitive, [&x, &w])
 }
 
 /// The geometry of a convolution with equal padding on both sides.
@@ -204,16 +235,12 @@ fn transposed(op: &'static str, input: &Array, weight: &Array, by: Result<Transp
         Err(reason) => return Array::failed(op, reason),
     };
     let rank = by.stride.len();
-    if let Err(reason) = operands(input, weight, rank) {
+    if let Err(reason) = operands(input, weight, rank, by.groups) {
         return Array::failed(op, reason);
     }
     let [input, weight] = matched(input, weight);
     let groups = by.groups;
     let shape = weight.shape();
-    if groups == 0 || !shape[0].is_multiple_of(groups) {
-        let reason = format!("{} output channels do not split into {groups} groups", shape[0]);
-        return Array::failed(op, Reason::Parameters(reason));
-    }
     // [O, …, C / groups] to [C, O / groups, …]: by group, channels come first.
     let per = shape[0] / groups;
     let mut split: Vec<isize> = vec![groups as isize, per as isize];
@@ -232,7 +259,7 @@ fn transposed(op: &'static str, input: &Array, weight: &Array, by: Result<Transp
         groups,
     };
     let x = channels_first(&input);
-    channels_last(&Array::primitive(op, primitive, [&x, &kernels])).named(op)
+    recorded(op, primitive, [&x, &kernels])
 }
 
 macro_rules! convolutions {

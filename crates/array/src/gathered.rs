@@ -1,5 +1,6 @@
 //! Products of matrices that are picked, cut or masked.
 
+use oneir_ir::Value;
 use oneir_tensor::{DType, broadcast_shapes, promote};
 
 use crate::{Array, Reason};
@@ -19,6 +20,20 @@ pub(crate) fn indices(given: Option<&Array>) -> Result<(), Reason> {
             Err(Reason::Parameters(format!("indices must be integers, found {}", found.dtype())))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses indices that are said to be sorted, and are known not to be.
+fn in_order(indices: &Array) -> Result<(), Reason> {
+    let Some(known) = indices.value().ok().and_then(Value::as_constant) else { return Ok(()) };
+    let places = known.values()?.to_ints().unwrap_or_default();
+    match places.windows(2).position(|pair| pair[0] > pair[1]) {
+        Some(at) => Err(Reason::Parameters(format!(
+            "indices are said to be sorted, but {} comes before {}",
+            places[at],
+            places[at + 1]
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -44,15 +59,21 @@ pub(crate) fn numbered(batch: &[usize]) -> Array {
     Array::arange(batch.iter().fold(1usize, |n, &size| n.saturating_mul(size)), DType::U32).reshape(&shape)
 }
 
-/// The indices that each side is picked by, of one shape.
+/// The indices that each side is picked by, of one shape. Where they are `sorted`,
+/// the indices of the one side that has any rise in row order.
 #[track_caller]
 pub(crate) fn both(
     batches: [&[usize]; 2],
     left: Option<&Array>,
     right: Option<&Array>,
+    sorted: bool,
 ) -> Result<[Array; 2], Reason> {
     indices(left)?;
     indices(right)?;
+    // With indices for both sides the promise says nothing.
+    if let (true, [Some(given), None] | [None, Some(given)]) = (sorted, [left, right]) {
+        in_order(given)?;
+    }
     let of = |given: Option<&Array>, batch: &[usize]| given.cloned().unwrap_or_else(|| numbered(batch));
     let (left, right) = (of(left, batches[0]), of(right, batches[1]));
     let shape = broadcast_shapes(&left.shape(), &right.shape())?;
@@ -66,18 +87,22 @@ impl Array {
     /// indices broadcast together; where they are missing, each matrix stands in
     /// its place. The result is `[indices…, M, N]`.
     ///
+    /// `sorted_indices` is a promise: where one side has indices, they rise in row
+    /// order. It changes no result.
+    ///
     /// ```
     /// # use oneir_cpu as _;
     /// use oneir_array::{Array, DType};
     /// let (x, experts) = (Array::ones(&[5, 1, 8], DType::F32), Array::ones(&[3, 8, 4], DType::F32));
     /// let chosen = Array::from_slice(&[0u32, 2, 2, 1, 0], &[5]);
-    /// assert_eq!(x.gather_mm(&experts, None, Some(&chosen)).shape(), [5, 1, 4]);
+    /// assert_eq!(x.gather_mm(&experts, None, Some(&chosen), false).shape(), [5, 1, 4]);
     /// # Ok::<(), oneir_array::ArrayError>(())
     /// ```
     ///
     /// # Errors
     /// A failed array where inner sizes differ, indices are no integers or do
-    /// not broadcast. Indices out of range are clamped.
+    /// not broadcast, or a promise of sorted indices is known to be broken. Indices
+    /// out of range are clamped.
     #[track_caller]
     #[must_use]
     pub fn gather_mm(
@@ -85,6 +110,7 @@ impl Array {
         other: &Array,
         lhs_indices: Option<&Array>,
         rhs_indices: Option<&Array>,
+        sorted_indices: bool,
     ) -> Array {
         const OP: &str = "gather_mm";
         let given = [Some(self), Some(other), lhs_indices, rhs_indices];
@@ -101,7 +127,7 @@ impl Array {
         let b = if column { other.expand_dims(1) } else { other.clone() }.astype(dtype);
         let (shape_a, shape_b) = (a.shape(), b.shape());
         let batches = [&shape_a[..shape_a.rank() - 2], &shape_b[..shape_b.rank() - 2]];
-        let [left, right] = match both(batches, lhs_indices, rhs_indices) {
+        let [left, right] = match both(batches, lhs_indices, rhs_indices, sorted_indices) {
             Ok(picks) => picks,
             Err(reason) => return Array::failed(OP, reason),
         };

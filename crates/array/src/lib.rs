@@ -42,6 +42,7 @@ mod indexing;
 #[cfg(feature = "ndarray")]
 mod interop;
 mod joining;
+mod kernel;
 pub mod linalg;
 mod movement;
 mod operand;
@@ -73,6 +74,7 @@ pub use function::Traced;
 pub use index::{At, Ellipsis, Index, IndexItem, NewAxis};
 pub use indexing::ScatterReduce;
 pub use joining::{Indexing, Sections};
+pub use kernel::{Kernel, Launch};
 pub use oneir_derive::Tree;
 pub use oneir_ir::Place;
 pub use oneir_ir::primitive::{PadMode, QuantMode};

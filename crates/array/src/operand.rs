@@ -32,9 +32,14 @@ impl Number {
         }
     }
 
-    /// The dtype of the number alone.
+    /// The dtype of the number alone: of integers that i32 does not hold, i64 or u64.
     pub fn dtype(self) -> DType {
-        self.dtype_beside(DType::Bool)
+        match self {
+            Number::Int(n) if i32::try_from(n).is_ok() => DType::I32,
+            Number::Int(n) if i64::try_from(n).is_ok() => DType::I64,
+            Number::Int(_) => DType::U64,
+            other => other.dtype_beside(DType::Bool),
+        }
     }
 
     /// The number converted to `dtype`, whatever it loses there; with none, in its
@@ -43,19 +48,15 @@ impl Number {
     /// # Errors
     /// Of integers that no dtype holds.
     pub(crate) fn held(self, dtype: Option<DType>) -> Result<HostTensor, Reason> {
-        let own = match self {
-            Number::Int(n) if i32::try_from(n).is_err() && i64::try_from(n).is_ok() => DType::I64,
-            Number::Int(n) if i64::try_from(n).is_err() => DType::U64,
-            _ => self.dtype(),
-        };
-        let dtype = dtype.unwrap_or(own);
+        let dtype = dtype.unwrap_or_else(|| self.dtype());
         let wide = match self {
-            Number::Int(n) if !dtype.is_inexact() => Values::Signed(vec![match i64::try_from(n) {
-                Ok(n) => n,
-                // Converting to integers keeps the low bits.
-                Err(_) => u64::try_from(n).map_err(|_| self.misfit(dtype))? as i64,
-            }]),
-            Number::Int(n) => Values::Float(vec![n as f64]),
+            // Converting to integers keeps the low bits.
+            Number::Int(n) => match (i64::try_from(n), u64::try_from(n)) {
+                (Ok(n), _) => Values::Signed(vec![n]),
+                (_, Ok(n)) => Values::Unsigned(vec![n]),
+                _ if dtype.is_inexact() => Values::Float(vec![n as f64]),
+                _ => return Err(self.misfit(dtype)),
+            },
             Number::Bool(b) => Values::Bool(vec![b]),
             Number::Float(x) => Values::Float(vec![x]),
             Number::Complex(z) => HostTensor::scalar(z).values()?,
@@ -75,10 +76,11 @@ impl Number {
         let misfit = || self.misfit(dtype);
         let values = match self {
             Number::Bool(b) => Values::Bool(vec![b]),
-            Number::Int(n) if dtype.is_inexact() => Values::Float(vec![n as f64]),
-            Number::Int(n) => match i64::try_from(n) {
-                Ok(n) => Values::Signed(vec![n]),
-                Err(_) => Values::Unsigned(vec![u64::try_from(n).map_err(|_| misfit())?]),
+            Number::Int(n) => match (i64::try_from(n), u64::try_from(n)) {
+                (Ok(n), _) => Values::Signed(vec![n]),
+                (_, Ok(n)) => Values::Unsigned(vec![n]),
+                _ if dtype.is_inexact() => Values::Float(vec![n as f64]),
+                _ => return Err(misfit()),
             },
             Number::Float(x) => Values::Float(vec![x]),
             Number::Complex(z) => HostTensor::scalar(z).values()?,
@@ -132,6 +134,15 @@ impl Side<'_> {
         match self {
             Side::Array(array) => array.clone(),
             Side::Number(number) => self.of(op, number.dtype_beside(dtype)),
+        }
+    }
+
+    /// This side as it stands beside another one.
+    #[track_caller]
+    pub(crate) fn facing(self, op: &'static str, other: Side<'_>) -> Array {
+        match other {
+            Side::Array(other) => self.beside(op, other.dtype()),
+            Side::Number(_) => self.array(op),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Every operation as a function: `ops::sum(&x, 0, false)` is `x.sum(0, false)`.
 //!
-//! Functions of two operands take a number on either side:
+//! Element-wise functions of two operands take a number on either side; products are of
+//! arrays only, as in MLX.
 //!
 //! ```
 //! # use oneir_cpu as _;
@@ -33,6 +34,21 @@ macro_rules! mirrors {
     };
     (@result) => { Array };
     (@result $result:ty) => { $result };
+}
+
+/// Functions of two operands, of which either may be a number, that call the method
+/// of their name.
+macro_rules! sided {
+    ($($name:ident(other: impl Operand $(, $argument:ident: $kind:ty)*) $(-> $result:ty)?;)*) => {
+        $(
+            #[doc = concat!("[`Array::", stringify!($name), "`], where either side may be a number.")]
+            #[track_caller]
+            #[must_use]
+            pub fn $name(a: impl Operand, b: impl Operand, $($argument: $kind),*) -> mirrors!(@result $($result)?) {
+                a.side().facing(stringify!($name), b.side()).$name(b, $($argument),*)
+            }
+        )*
+    };
 }
 
 /// Functions that call the associated function of their name.
@@ -116,7 +132,13 @@ mirrors! {
     real();
     imag();
     astype(dtype: DType);
-    where_(a: impl Operand, b: impl Operand);
+}
+
+/// [`Array::where_`], where the condition may be a number too.
+#[track_caller]
+#[must_use]
+pub fn where_(condition: impl Operand, a: impl Operand, b: impl Operand) -> Array {
+    condition.side().array("where").where_(a, b)
 }
 
 mirrors! {
@@ -200,6 +222,9 @@ mirrors! {
     nan_to_num(nan: f64, posinf: impl Into<Option<f64>>, neginf: impl Into<Option<f64>>);
     round(decimals: i32);
     clip(min: impl Limit, max: impl Limit);
+}
+
+sided! {
     divmod(other: impl Operand) -> (Array, Array);
     isclose(other: impl Operand, rtol: f64, atol: f64, equal_nan: bool);
     allclose(other: impl Operand, rtol: f64, atol: f64, equal_nan: bool);
@@ -294,7 +319,7 @@ mirrors! {
     kron(other: &Array);
     vecdot(other: &Array, axis: isize);
     convolve(other: &Array, mode: Overlap);
-    gather_mm(other: &Array, lhs_indices: Option<&Array>, rhs_indices: Option<&Array>);
+    gather_mm(other: &Array, lhs_indices: Option<&Array>, rhs_indices: Option<&Array>, sorted_indices: bool);
     segmented_mm(other: &Array, segments: &Array);
     block_masked_mm(other: &Array, block: usize, out: Option<&Array>, lhs: Option<&Array>, rhs: Option<&Array>);
     hadamard_transform(scale: Option<f64>);

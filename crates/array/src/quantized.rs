@@ -91,6 +91,9 @@ pub struct Picks<'a> {
     pub lhs: Option<&'a Array>,
     /// Among the right ones.
     pub rhs: Option<&'a Array>,
+    /// Whether the indices rise in row order, where one side has them: a promise,
+    /// which changes no result.
+    pub sorted: bool,
 }
 
 impl Array {
@@ -226,7 +229,7 @@ impl Array {
             return Array::failed(OP, Reason::Parameters(reason));
         }
         let batches = [&x[..x.rank() - 2], &shape[..shape.rank() - 2]];
-        let [left, right] = match both(batches, picks.lhs, picks.rhs) {
+        let [left, right] = match both(batches, picks.lhs, picks.rhs, picks.sorted) {
             Ok(found) => found,
             Err(reason) => return Array::failed(OP, reason),
         };
@@ -267,7 +270,7 @@ impl Array {
     ) -> Array {
         const OP: &str = "gather_qqmm";
         match quantized_sides(OP, self, w, scales, form) {
-            Ok([x, w]) => x.gather_mm(&turned(&w), picks.lhs, picks.rhs).named(OP),
+            Ok([x, w]) => x.gather_mm(&turned(&w), picks.lhs, picks.rhs, picks.sorted).named(OP),
             Err(failed) => failed,
         }
     }

@@ -15,7 +15,8 @@ macro_rules! scans {
             ///
             /// Along one axis, or with `..` over all elements in row order, which
             /// gives one dimension. With `reverse` it runs from the end; without
-            /// `inclusive` a place does not count its own element.
+            /// `inclusive` a place does not count its own element. Of another dtype
+            /// it is taken where the array is converted first.
             #[track_caller]
             #[must_use]
             pub fn $name(&self, axis: impl Axes, reverse: bool, inclusive: bool) -> Array {

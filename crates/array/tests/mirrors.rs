@@ -73,6 +73,7 @@ fn methods_and_functions_mirror_each_other() {
                     functions.insert(name.to_owned());
                 }
             }
+            functions.extend(names(&text, "pub fn ").iter().map(|(name, _)| (*name).to_owned()));
             continue;
         }
         for (name, rest) in names(&text, "pub fn ") {

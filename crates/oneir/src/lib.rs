@@ -19,6 +19,41 @@
 //! # Ok::<(), oneir::ArrayError>(())
 //! ```
 //!
+//! # Transforms
+//!
+//! [`grad`], [`vjp`], [`jvp`] and [`vmap`] make functions of functions. What these
+//! take and give is any [`Tree`] of arrays, a type of one's own among them.
+//!
+//! ```
+//! use oneir::{Array, Tree, array, value_and_grad};
+//!
+//! #[derive(Clone, Tree)]
+//! struct Linear {
+//!     weight: Array,
+//!     bias: Array,
+//! }
+//!
+//! #[derive(Clone, Tree)]
+//! struct Mlp {
+//!     layers: Vec<Linear>,
+//!     #[tree(frozen)]
+//!     name: String,
+//! }
+//!
+//! let loss = |model: &Mlp| {
+//!     let x = array![[1.0, 2.0]];
+//!     let y = model.layers.iter().fold(x, |x, layer| x.matmul(&layer.weight) + &layer.bias);
+//!     y.square().sum(.., false)
+//! };
+//! let layer = || Linear { weight: Array::from([[0.5f32, 0.0], [0.0, 0.5]]), bias: array![0.0, 1.0] };
+//! let model = Mlp { layers: vec![layer(), layer()], name: "small".into() };
+//! let (value, gradient) = value_and_grad(loss)(&model);
+//! assert_eq!(value.item::<f32>()?, 4.0625);
+//! assert_eq!(gradient.layers[1].bias.to_vec::<f32>()?, [0.5, 4.0]);
+//! assert_eq!(gradient.name, "small");
+//! # Ok::<(), oneir::ArrayError>(())
+//! ```
+//!
 //! # ONNX models
 //!
 //! ```

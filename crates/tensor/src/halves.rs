@@ -1,11 +1,20 @@
-//! f64 to the half types, rounded once. (`half::bf16::from_f64` and `f16::from_f64`
-//! may take a number near the middle of two for the middle.)
+//! Numbers to narrower floats, rounded once. (`half::bf16::from_f64` and
+//! `f16::from_f64` may take a number near the middle of two for the middle.) On the
+//! way through a float that is wider than the last one, numbers are rounded *to odd*:
+//! what does not fit leaves the lowest bit set, which is beside every middle.
 
 use half::{bf16, f16};
 
 /// The f32 that has every bit of `x` which it can hold, and the lowest bit set where
 /// there were more: rounding that to a half type gives what rounding `x` gives.
-fn to_odd(x: f64) -> f32 {
+///
+/// ```
+/// use oneir_tensor::odd_f32;
+/// assert_eq!(odd_f32(1.0 + 2f64.powi(-30)), 1.0 + f32::EPSILON);
+/// assert_eq!(odd_f32(-0.5), -0.5);
+/// ```
+#[inline(always)]
+pub fn odd_f32(x: f64) -> f32 {
     let nearest = x as f32;
     let back = f64::from(nearest);
     if back == x || x.is_nan() {
@@ -14,6 +23,23 @@ fn to_odd(x: f64) -> f32 {
     // The next one towards zero has the bits minus one: magnitudes are ordered as their bits.
     let bits = nearest.to_bits() - u32::from(back.abs() > x.abs());
     f32::from_bits(bits | 1)
+}
+
+/// The `bits` highest bits of a number, the lowest of them set where there were more:
+/// what a float with so many bits holds exactly, and rounding that to one with fewer
+/// gives what rounding the number gives.
+///
+/// ```
+/// use oneir_tensor::odd_bits;
+/// assert_eq!(odd_bits(0b1000_0001, 4), 0b1001_0000);
+/// assert_eq!(odd_bits(0b1010, 4), 0b1010);
+/// ```
+#[inline(always)]
+pub fn odd_bits(number: u64, bits: u32) -> u64 {
+    let dropped = (64 - bits).saturating_sub(number.leading_zeros());
+    let kept = number >> dropped;
+    let more = kept << dropped != number;
+    (kept | u64::from(more)) << dropped
 }
 
 /// The nearest f16, of two the even one.
@@ -25,7 +51,7 @@ fn to_odd(x: f64) -> f32 {
 /// assert_eq!(f16_of(x).to_f64(), 1.0 + 2f64.powi(-10));
 /// ```
 pub fn f16_of(x: f64) -> f16 {
-    f16::from_f32(to_odd(x))
+    f16::from_f32(odd_f32(x))
 }
 
 /// The nearest bf16, of two the even one.
@@ -37,7 +63,7 @@ pub fn f16_of(x: f64) -> f16 {
 /// assert_eq!(bf16_of(x).to_f64(), 1.0 + 2f64.powi(-7));
 /// ```
 pub fn bf16_of(x: f64) -> bf16 {
-    bf16::from_f32(to_odd(x))
+    bf16::from_f32(odd_f32(x))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use buffer::{ALIGNMENT, Buffer};
 pub use dtype::{Class, DType, DTypeKind, Element, FloatInfo, promote};
 pub use error::TensorError;
 pub use half::{bf16, f16};
-pub use halves::{bf16_of, f16_of};
+pub use halves::{bf16_of, f16_of, odd_bits, odd_f32};
 pub use host::HostTensor;
 pub use layout::{Layout, Offsets};
 pub use minifloat::{decode_e4m3, encode_e4m3_saturating};

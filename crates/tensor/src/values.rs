@@ -1,7 +1,7 @@
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
-use crate::halves::{bf16_of, f16_of};
+use crate::halves::{bf16_of, f16_of, odd_bits};
 use crate::{Class, DType, TensorError, minifloat};
 
 /// The elements of a tensor in the widest type of their class.
@@ -119,6 +119,27 @@ impl Values {
         }
     }
 
+    /// The elements as f64 that are to be rounded to a narrower float.
+    fn to_narrow(&self) -> Vec<f64> {
+        let odd = |magnitude: u64| odd_bits(magnitude, f64::MANTISSA_DIGITS) as f64;
+        match self {
+            Values::Unsigned(v) => v.iter().map(|&x| odd(x)).collect(),
+            Values::Signed(v) => v
+                .iter()
+                .map(|&x| if x < 0 { -odd(x.unsigned_abs()) } else { odd(x.unsigned_abs()) })
+                .collect(),
+            _ => self.to_floats(),
+        }
+    }
+
+    /// The elements as complex numbers whose parts are to be rounded to f32.
+    fn to_parts(&self) -> Vec<Complex64> {
+        match self {
+            Values::Complex(v) => v.clone(),
+            other => other.to_narrow().into_iter().map(Complex64::from).collect(),
+        }
+    }
+
     /// The elements as complex numbers.
     pub fn to_complex(&self) -> Vec<Complex64> {
         match self {
@@ -159,9 +180,12 @@ impl Values {
                     self.to_ints().unwrap_or_default().iter().map(|&x| (x << shift) >> shift).collect()
                 }
             }),
-            Class::Float => Values::Float(self.to_floats().into_iter().map(|x| round_to(dtype, x)).collect()),
+            Class::Float => Values::Float(match dtype {
+                DType::F64 => self.to_floats(),
+                _ => self.to_narrow().into_iter().map(|x| round_to(dtype, x)).collect(),
+            }),
             Class::Complex => Values::Complex(
-                self.to_complex()
+                self.to_parts()
                     .into_iter()
                     .map(|x| Complex64::new(f64::from(x.re as f32), f64::from(x.im as f32)))
                     .collect(),

@@ -1,7 +1,7 @@
 //! Floats as text, the way NumPy writes them in arrays: as few digits as name the
 //! number, at most eight after the point, all of one width.
 
-use oneir_tensor::{DType, bf16, f16};
+use oneir_tensor::{DType, bf16_of, f16_of};
 
 /// Digits after the point, at most.
 const PRECISION: usize = 8;
@@ -33,8 +33,8 @@ impl Digits {
         };
         match dtype {
             DType::F64 => Digits::parse(&format!("{x:e}")),
-            DType::F16 => halved(&|y| f16::from_f64(y) == f16::from_f64(x)),
-            DType::BF16 => halved(&|y| bf16::from_f64(y) == bf16::from_f64(x)),
+            DType::F16 => halved(&|y| f16_of(y) == f16_of(x)),
+            DType::BF16 => halved(&|y| bf16_of(y) == bf16_of(x)),
             _ => Digits::parse(&format!("{:e}", x as f32)),
         }
     }
@@ -146,8 +146,8 @@ impl Floats {
         let (least, most) = sizes.fold((f64::INFINITY, 0f64), |(low, high), x| (low.min(x), high.max(x)));
         let held = |x: f64| match dtype {
             DType::F64 => x,
-            DType::F16 => f16::from_f64(x).to_f64(),
-            DType::BF16 => bf16::from_f64(x).to_f64(),
+            DType::F16 => f16_of(x).to_f64(),
+            DType::BF16 => bf16_of(x).to_f64(),
             _ => f64::from(x as f32),
         };
         let spread =

@@ -113,3 +113,67 @@ fn truth_values_and_complex_numbers_compute_as_mlx_has_them() {
     assert!((both - c(1.562_56, 2.5)).norm() < 1e-5, "{both}");
     assert_eq!(numbers(&ops::pow(ints(&[2, 3]), 2)), [4.0, 9.0]);
 }
+
+/// Numbers beside the middle of two of a narrower dtype: so little beside it that a
+/// wider float between the two would forget the side.
+#[test]
+fn conversions_round_once() {
+    let f = |x: f64| Array::scalar(x);
+    let above = 1.0 + 2f64.powi(-11) + 2f64.powi(-50);
+    assert_close(&f(above).astype(DType::F16), &[1.0 + 2f64.powi(-10)], 0.0);
+    assert_close(&f(-above).astype(DType::F16), &[-1.0 - 2f64.powi(-10)], 0.0);
+    let above = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+    assert_close(&f(above).astype(DType::BF16), &[1.0 + 2f64.powi(-7)], 0.0);
+    // In the middle itself, to the even one.
+    assert_close(&f(1.0 + 2f64.powi(-8)).astype(DType::BF16), &[1.0], 0.0);
+    let (two, exact) = (|n: i32| 2f64.powi(n), |n: u32| 1u64 << n);
+    let (i, u) = (exact(60) + exact(36) + 1, exact(63) + exact(39) + 1);
+    assert_close(&Array::scalar(i as i64).astype(DType::F32), &[two(60) + two(37)], 0.0);
+    assert_close(&Array::scalar(-(i as i64)).astype(DType::F32), &[-two(60) - two(37)], 0.0);
+    assert_close(&Array::scalar(u).astype(DType::F32), &[two(63) + two(40)], 0.0);
+    assert_close(&(Array::ones(&[1], DType::F32) * i), &[two(60) + two(37)], 0.0);
+    let z = Array::scalar(i as i64).astype(DType::Complex64);
+    assert_eq!(z.item::<Complex32>().unwrap(), Complex32::new((two(60) + two(37)) as f32, 0.0));
+    for (low, middle) in [(24, 16), (30, 22)] {
+        let x = (exact(low) + exact(middle) + 1) as i32;
+        let wanted = two(low as i32) + two(middle as i32 + 1);
+        assert_close(&Array::scalar(x).astype(DType::BF16), &[wanted], 0.0);
+        assert_close(&Array::scalar(-x).astype(DType::BF16), &[-wanted], 0.0);
+        assert_close(&Array::scalar(x as u32).astype(DType::BF16), &[wanted], 0.0);
+    }
+    let wanted = two(60) + two(53);
+    assert_close(&Array::scalar((exact(60) + exact(52) + 1) as i64).astype(DType::BF16), &[wanted], 0.0);
+    assert_close(&Array::scalar(exact(60) + exact(52) + 1).astype(DType::BF16), &[wanted], 0.0);
+    // Above the middle of what f16 holds last and infinity, and of its numbers.
+    assert_close(&Array::scalar(65519u32).astype(DType::F16), &[65504.0], 0.0);
+    assert_close(&Array::scalar(65520i64).astype(DType::F16), &[f64::INFINITY], 0.0);
+    // The same through a line that kernels take by vectors.
+    let long = Array::full(&[37], 1.0 + 2f64.powi(-8) + 2f64.powi(-40), DType::F64);
+    assert_close(&(long * 1.0).astype(DType::BF16), &[1.0 + 2f64.powi(-7); 37], 0.0);
+}
+
+#[test]
+fn numbers_stand_on_either_side() {
+    let x = ints(&[2, -3]);
+    let (quotient, rest) = ops::divmod(7, &x);
+    assert_eq!((values::<i32>(&quotient), values::<i32>(&rest)), (vec![3, -3], vec![1, -2]));
+    let halves = Array::full(&[2], 0.5, DType::F16);
+    assert_eq!(ops::divmod(1.75, &halves).1.dtype(), DType::F16);
+    assert_close(&ops::divmod(1.75, &halves).0, &[3.0, 3.0], 0.0);
+    assert_fails(&ops::divmod(300, Array::ones(&[1], DType::U8)).0, "divmod", "300 does not fit u8");
+    // The tolerance is relative to the second operand.
+    let y = floats(&[1.0, 1.11]);
+    assert_eq!(values::<bool>(&ops::isclose(1.0, &y, 0.1, 0.0, false)), [true, true]);
+    assert_eq!(values::<bool>(&ops::isclose(&y, 1.0, 0.1, 0.0, false)), [true, false]);
+    assert!(ops::allclose(1, &y, 0.1, 0.0, false).item::<bool>().unwrap());
+    assert!(ops::array_equal(3, Array::scalar(3f32), false).item::<bool>().unwrap());
+    assert!(ops::array_equal(3, 3.0, false).item::<bool>().unwrap());
+    assert!(!ops::array_equal(3, &x, false).item::<bool>().unwrap());
+    // An integer that i32 does not hold is an i64.
+    assert_eq!(ops::add(1i64 << 40, 1).item::<i64>().unwrap(), (1 << 40) + 1);
+    assert_eq!(values::<i32>(&ops::where_(true, &x, 0)), [2, -3]);
+    assert_eq!(ops::where_(0, 1, 2.5).item::<f32>().unwrap(), 2.5);
+    let failed = x.reshape(&[3]);
+    assert_fails(&ops::divmod(1, &failed).0, "reshape", "2 elements");
+    assert_fails(&ops::where_(&failed, 1, 2), "reshape", "2 elements");
+}

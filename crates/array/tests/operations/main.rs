@@ -4,10 +4,15 @@
 use oneir_array::{Array, ArrayError, DType, Element};
 use oneir_cpu as _;
 
+mod convolutions;
 mod creation;
 mod elementwise;
+mod fourier;
 mod laws;
+mod linalg;
 mod lines;
+mod products;
+mod quantized;
 mod reductions;
 mod selections;
 mod shapes;
@@ -42,6 +47,20 @@ fn assert_close(array: &Array, expected: &[f64], tolerance: f64) {
     let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance;
     let all = found.len() == expected.len() && found.iter().zip(expected).all(same);
     assert!(all, "found {found:?}, expected {expected:?}");
+}
+
+/// Whether two arrays have one shape and dtype, and elements within a tolerance.
+#[track_caller]
+fn assert_alike(a: &Array, b: &Array, tolerance: f64) {
+    for x in [a, b] {
+        x.check().unwrap_or_else(|e| panic!("{e}"));
+    }
+    assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()));
+    if a.dtype().is_complex() {
+        assert_close(&a.real(), &numbers(&b.real()), tolerance);
+        return assert_close(&a.imag(), &numbers(&b.imag()), tolerance);
+    }
+    assert_close(a, &numbers(b), tolerance);
 }
 
 /// Whether an array failed in `op` on the line of the call, for a reason with

@@ -83,6 +83,11 @@ impl Case {
     }
 
     /// The operands as they are seen.
+    pub(crate) fn operands(&self) -> Vec<HostTensor> {
+        self.given().iter().map(|x| x.to_host().unwrap()).collect()
+    }
+
+    /// One of them.
     pub(crate) fn seen(&self, k: usize) -> HostTensor {
         self.given()[k].to_host().unwrap()
     }

@@ -1,5 +1,6 @@
 //! Every operation gives what other libraries give: the cases that
-//! `scripts/array_oracle.py` records, on every device.
+//! `scripts/array_oracle.py` records, on every device, and with their operands in
+//! every storage of `layouts.rs`.
 //!
 //! `ONEIR_ORACLES` names the folder that `scripts/oracles.py` fills.
 //! `ONEIR_CASES` narrows the run to the operations whose names contain it.
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oneir_array::Device;
+use oneir_array::{Array, Device};
 use serde_json::json;
 
 mod call;
@@ -21,8 +22,10 @@ mod calls;
 mod case;
 mod compare;
 mod factors;
+mod layouts;
 
 use case::{Case, Cases};
+use layouts::Storage;
 
 /// Cases that are known to be wrong: the operation, a part of the case's line,
 /// and what is wrong. One that passes must be taken out.
@@ -103,13 +106,28 @@ fn operation(name: &str, file: &Path, devices: &[Device]) -> Outcome {
     let (mut counts, mut failures) = (Counts::new(), Vec::new());
     for (number, case) in cases.cases.iter().enumerate() {
         let mut failure = None;
-        for device in devices {
-            let result = catch_unwind(AssertUnwindSafe(|| run(name, case, &cases, device)));
+        let operands = case.operands();
+        for (device, storage) in devices.iter().flat_map(|d| layouts::ALL.map(|storage| (d, storage))) {
+            let given = match storage {
+                Storage::Recorded => case.given(),
+                _ => match layouts::all_stored(&operands, storage) {
+                    Some(given) => given,
+                    None => continue,
+                },
+            };
+            let told = |why: &str| Some(format!("on {}, {storage:?}: {why}", device.name()));
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                if storage != Storage::Recorded {
+                    // Computed values that lie so, and no constants.
+                    oneir_array::eval_on(device, &given).unwrap();
+                }
+                run(name, case, &cases, &given, device)
+            }));
             match result {
                 Ok(None) => return Outcome::Missing,
                 Ok(Some(Ok(()))) => {}
-                Ok(Some(Err(why))) => failure = Some(format!("on {}: {why}", device.name())),
-                Err(_) => failure = Some(format!("on {}: panicked", device.name())),
+                Ok(Some(Err(why))) => failure = told(&why),
+                Err(_) => failure = told("panicked"),
             }
             if failure.is_some() {
                 break;
@@ -132,9 +150,14 @@ fn operation(name: &str, file: &Path, devices: &[Device]) -> Outcome {
 }
 
 /// Whether a case gives what it should; nothing when the operation is not there.
-fn run(name: &str, case: &Case, cases: &Cases, device: &Device) -> Option<Result<(), String>> {
-    let given = case.given();
-    let results = calls::call(name, &call::Call { args: &case.args, given: &given })?;
+fn run(
+    name: &str,
+    case: &Case,
+    cases: &Cases,
+    given: &[Array],
+    device: &Device,
+) -> Option<Result<(), String>> {
+    let results = calls::call(name, &call::Call { args: &case.args, given })?;
     let found = results.and_then(|results| {
         oneir_array::eval_on(device, &results)?;
         results.iter().map(|r| r.to_host()).collect::<Result<Vec<_>, _>>()

@@ -157,7 +157,12 @@ fn products() {
             ("einsum of a diagonal", &[&[3, 3]], |x| vec![Array::einsum("ii->i", &[&x[0]])]),
             ("convolve", &[&[5], &[3]], |x| vec![x[0].convolve(&x[1], Overlap::Full)]),
             ("gather_mm", &[&[3, 2, 2], &[2, 2, 3]], |x| {
-                vec![x[0].gather_mm(&x[1], Some(&ints(&[2, 0, 0], &[3])), Some(&ints(&[1, 1, 0], &[3])))]
+                vec![x[0].gather_mm(
+                    &x[1],
+                    Some(&ints(&[2, 0, 0], &[3])),
+                    Some(&ints(&[1, 1, 0], &[3])),
+                    false,
+                )]
             }),
             ("segmented_mm", &[&[2, 5], &[5, 3]], |x| {
                 vec![x[0].segmented_mm(&x[1], &ints(&[0, 2, 2, 5, 1, 1], &[3, 2]))]
@@ -341,7 +346,7 @@ fn quantized_matrices() {
                 let form = form(QuantMode::Affine);
                 let (w, scales, biases) = weights().reshape(&[2, 2, 32]).quantize(&form);
                 let picks = ints(&[1, 0, 1], &[3]);
-                let picks = Picks { lhs: None, rhs: Some(&picks) };
+                let picks = Picks { rhs: Some(&picks), ..Picks::default() };
                 vec![x[0].gather_qmm(&w, &scales, biases.as_ref(), picks, true, &form)]
             }),
             ("scales of quantize", &[&[2, 32]], |x| {

@@ -16,18 +16,18 @@ pub(crate) fn rows() -> Vec<Box<dyn KernelRow>> {
 /// Moving fewer bytes than this is not worth a second thread.
 const GRAIN_BYTES: usize = 64 << 10;
 
-/// The place that an index names among `size`, so that `span` items fit.
+/// The integer of `dtype` at a place.
 ///
 /// # Safety
-/// `indices` has an element of `dtype`, an integer type, at `at`.
-unsafe fn place(indices: *const u8, dtype: DType, at: isize, size: usize, span: usize) -> isize {
+/// There is an element of `dtype`, an integer type, at `at`.
+pub(super) unsafe fn integer(from: *const u8, dtype: DType, at: isize) -> i128 {
     macro_rules! read {
         ($t:ty) => {
             // SAFETY: as the caller promises. Elements may be unaligned.
-            i128::from(unsafe { indices.cast::<$t>().offset(at).read_unaligned() })
+            i128::from(unsafe { from.cast::<$t>().offset(at).read_unaligned() })
         };
     }
-    let index = match dtype {
+    match dtype {
         DType::U8 => read!(u8),
         DType::U16 => read!(u16),
         DType::U32 => read!(u32),
@@ -36,7 +36,16 @@ unsafe fn place(indices: *const u8, dtype: DType, at: isize, size: usize, span: 
         DType::I16 => read!(i16),
         DType::I32 => read!(i32),
         _ => read!(i64),
-    };
+    }
+}
+
+/// The place that an index names among `size`, so that `span` items fit.
+///
+/// # Safety
+/// `indices` has an element of `dtype`, an integer type, at `at`.
+unsafe fn place(indices: *const u8, dtype: DType, at: isize, size: usize, span: usize) -> isize {
+    // SAFETY: as the caller promises.
+    let index = unsafe { integer(indices, dtype, at) };
     let index = if index < 0 { index + size as i128 } else { index };
     index.clamp(0, size.saturating_sub(span) as i128) as isize
 }

@@ -1,6 +1,7 @@
 //! The kernels, by family. A family's file holds its kernels and their rows.
 
 mod convolution;
+mod dynamic;
 mod fold;
 mod gather;
 mod matmul;
@@ -31,6 +32,7 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(softmax::rows(level));
         rows.extend(norms::rows(level));
         rows.extend(convolution::rows(level));
+        rows.extend(dynamic::rows());
         rows.extend(gather::rows());
         rows.extend(pad::rows());
         rows.extend(windows::rows());

@@ -44,7 +44,7 @@ fn products(op: &str, c: &Call<'_>) -> Option<Results> {
             };
             Some(path.map(|(steps, _)| steps.into_iter().map(step).collect()))
         }
-        "gather_mm" => one(x().gather_mm(c.x(1), c.maybe_array(2), c.maybe_array(3))),
+        "gather_mm" => one(x().gather_mm(c.x(1), c.maybe_array(2), c.maybe_array(3), c.flag(4))),
         "segmented_mm" => one(x().segmented_mm(c.x(1), c.x(2))),
         "block_masked_mm" => {
             let [out, left, right] = [3, 4, 5].map(|k| c.maybe_array(k));
@@ -110,7 +110,7 @@ fn convolutions(op: &str, c: &Call<'_>) -> Option<Results> {
 
 fn quantized(op: &str, c: &Call<'_>) -> Option<Results> {
     let x = || c.x(0);
-    let picks = |left, right| Picks { lhs: c.maybe_array(left), rhs: c.maybe_array(right) };
+    let picks = |left, right| Picks { lhs: c.maybe_array(left), rhs: c.maybe_array(right), sorted: false };
     match op {
         "quantize" => {
             let Some(form) = c.form(1) else { return Some(Err(x().reshape(&[-2]).check().unwrap_err())) };
@@ -123,7 +123,8 @@ fn quantized(op: &str, c: &Call<'_>) -> Option<Results> {
         }
         "gather_qmm" => {
             let biases = c.maybe_array(3);
-            one(x().gather_qmm(c.x(1), c.x(2), biases, picks(4, 5), c.flag(6), &c.form(7)?))
+            let picks = Picks { sorted: c.flag(10), ..picks(4, 5) };
+            one(x().gather_qmm(c.x(1), c.x(2), biases, picks, c.flag(6), &c.form(7)?))
         }
         "qqmm" => one(x().qqmm(c.x(1), Some(c.x(2)), &c.form(3)?)),
         "gather_qqmm" => one(x().gather_qqmm(c.x(1), Some(c.x(2)), picks(3, 4), &c.form(5)?)),

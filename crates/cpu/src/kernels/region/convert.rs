@@ -1,7 +1,7 @@
 //! Conversions between element types. In tiles a half is an f32 that the half
 //! type can hold, and a truth value a byte that is 0 or 1.
 
-use oneir_tensor::DType;
+use oneir_tensor::{DType, odd_bits, odd_f32};
 
 use super::step::{Map1, StepFn, map_in_place, map1, select_of};
 use crate::elementary::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
@@ -72,6 +72,27 @@ pub(super) fn cast(level: Level, from: DType, to: DType) -> Option<StepFn> {
     casts_to_all! { level, (from, to);
         U8 u8; U16 u16; U32 u32; U64 u64; I8 i8; I16 i16; I32 i32; I64 i64; F32 f32; F64 f64;
     }
+}
+
+#[inline(always)]
+fn odd(magnitude: u64, sign: f32) -> f32 {
+    sign * odd_bits(magnitude, f32::MANTISSA_DIGITS) as f32
+}
+
+/// To the f32 from which a half is rounded: what that does not hold leaves its lowest
+/// bit set, so that the half is the one nearest to the number itself.
+pub(super) fn cast_to_half(level: Level, from: DType) -> Option<StepFn> {
+    Some(match from {
+        DType::F64 => kernel!(level, f64 => f32, |x| odd_f32(x)),
+        DType::U32 => kernel!(level, u32 => f32, |x| odd(u64::from(x), 1.0)),
+        DType::U64 => kernel!(level, u64 => f32, |x| odd(x, 1.0)),
+        DType::I32 => {
+            kernel!(level, i32 => f32, |x| odd(u64::from(x.unsigned_abs()), f32::from(x.signum() as i8)))
+        }
+        DType::I64 => kernel!(level, i64 => f32, |x| odd(x.unsigned_abs(), f32::from(x.signum() as i8))),
+        // All of what these hold is an f32.
+        _ => return cast(level, from, DType::F32),
+    })
 }
 
 /// A choice between two tiles of elements of `bytes` bytes.

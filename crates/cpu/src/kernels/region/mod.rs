@@ -318,6 +318,7 @@ fn step_fn(level: Level, op: StepOp, from: &[DType], held: DType) -> Option<Step
             _ => None,
         },
         StepOp::Select => convert::select(level, held.size()?),
+        StepOp::AsType(to) if to.is_half() => convert::cast_to_half(level, kind),
         StepOp::AsType(_) => convert::cast(level, kind, held),
         _ => None,
     }

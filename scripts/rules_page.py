@@ -30,9 +30,9 @@ primitives bring; of a family there is a row for each member.
 
 A number says in how many comparisons the rule gives the same. *Zero*: the rule says that nothing
 changes, and nothing does. *No floats*: the cases have no floats to change, in or out. *Recorded*:
-the graph that the rule gives needs several processes to run (`members.rs` beside the test runs them). *Undefined*: there is no such rule in
-some or all cases, for the reason below; asking for it is an error that names the primitive and the
-reason. Where a rule is none of these, the test fails.
+the graph that the rule gives needs several processes; another test (`members.rs`) runs two side by
+side. *Undefined*: there is no such rule in some or all cases, for the reason below; asking for it
+is an error that names the primitive and the reason. Where a rule is none of these, the test fails.
 """
 
 

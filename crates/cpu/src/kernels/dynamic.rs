@@ -142,7 +142,7 @@ impl KernelRow for Update {
             Ok(())
         });
         if in_place {
-            answer.in_place.push(0);
+            answer.in_place.push((0, 0));
         }
         Answer::Yes(answer)
     }

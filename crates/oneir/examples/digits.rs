@@ -14,7 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use oneir::array::Traced;
 use oneir::array::transforms::leaves;
+use oneir::ir::Spec;
+use oneir::onnx::{ExportOptions, Exported, export};
 use oneir::{
     Array, ArrayError, DType, Tree, array, compile, compile_mut, fast, files, random, value_and_grad,
 };
@@ -23,6 +26,8 @@ const SIDE: usize = 28;
 const CLASSES: usize = 10;
 const HELD_OUT: usize = 2000;
 const BATCH: usize = 100;
+/// How many of the held-out pictures are saved.
+const SHOWN: usize = 16;
 /// The seed of the permutation that splits the pictures.
 const SPLIT: u64 = 0;
 
@@ -140,8 +145,8 @@ impl Reader for Cnn {
 /// The largest of every two by two places of `[N, H, W, C]`.
 fn halved(x: &Array) -> Array {
     let shape = x.shape();
-    let [n, h, w, c] = shape[..] else { return x.clone() };
-    x.reshape(&[n as isize, h as isize / 2, 2, w as isize / 2, 2, c as isize]).max([2, 4], false)
+    let [_, h, w, c] = shape[..] else { return x.clone() };
+    x.reshape(&[-1, h as isize / 2, 2, w as isize / 2, 2, c as isize]).max([2, 4], false)
 }
 
 /// Pictures turned, zoomed, sheared and moved at random, each in its own way.
@@ -346,6 +351,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn train_all<R: Reader>(data: &Data, wanted: &Wanted) -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&wanted.out)?;
+    // Some that were held out, to look at.
+    let shown = (data.test.0.narrow(0, 0, SHOWN) * 255).round().astype(DType::U8);
+    files::save(wanted.out.join("pictures.npy"), &shown)?;
     let mut runs = Vec::new();
     for &seed in &wanted.seeds {
         runs.push(train::<R>(data, seed, wanted.epochs.unwrap_or(R::EPOCHS))?);
@@ -356,7 +364,26 @@ fn train_all<R: Reader>(data: &Data, wanted: &Wanted) -> Result<(), Box<dyn std:
     let curves: Vec<(&[f64], &[f64])> = runs.iter().map(|run| (&run.losses[..], &run.right[..])).collect();
     std::fs::write(wanted.out.join(format!("{}.svg", R::NAME)), svg(R::NAME, &curves))?;
     std::fs::write(wanted.out.join(format!("{}.json", R::NAME)), json(R::NAME, &wanted.seeds, &curves))?;
+    if let Some(first) = runs.first() {
+        let model = exported(&first.reader)?;
+        println!("operators: {}", model.operators().join(", "));
+        model.save(wanted.out.join(format!("{}.onnx", R::NAME)))?;
+    }
     Ok(())
+}
+
+/// The network as a model of any number of pictures of 0 to 255.
+fn exported<R: Reader>(reader: &R) -> Result<Exported, Box<dyn std::error::Error>> {
+    let pixels = Traced::argument(Spec::new(DType::F32, [2, SIDE, SIDE]));
+    let probabilities = reader.logits(&(&pixels / 255), false).softmax(-1);
+    let label = probabilities.argmax(-1, false).astype(DType::I64);
+    let traced = Traced::new(&[pixels], &[label, probabilities])?;
+    let options =
+        ExportOptions::new().graph("digits").inputs(&["pixels"]).outputs(&["label", "probabilities"]);
+    let weights = leaves(reader).into_iter().enumerate();
+    let options =
+        weights.fold(options.batch("N"), |all, (k, weight)| all.weight(&weight, &format!("parameter_{k}")));
+    Ok(export(&traced, &options)?)
 }
 
 /// The shares of right answers as a picture: a line for each run.

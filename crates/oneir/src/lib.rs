@@ -131,9 +131,10 @@ pub use oneir_runtime as runtime;
 pub use oneir_tensor as tensor;
 
 pub use oneir_array::{
-    Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, Tree, array,
-    async_eval, eval, eval_on, fast, fft, files, grad, ix, jvp, linalg, ops, random, transforms,
-    value_and_grad, vjp, vmap,
+    Array, ArrayError, Axes, CustomFunction, Ellipsis, IndexItem, Kernel, Launch, NewAxis, Operand, PadMode,
+    QuantileMethod, Tree, array, async_eval, checkpoint, compile, compile_mut, compile_shapeless, cond,
+    custom_function, eval, eval_on, fast, fft, files, fori, grad, ix, jvp, linalg, ops, random, scan,
+    transforms, value_and_grad, value_and_grad_with, vjp, vmap, while_loop,
 };
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};

@@ -51,7 +51,7 @@ impl KernelRow for Scan {
         if let Answer::Yes(prepared) = &mut answer {
             let counts = (*op, x.dtype) == (ScanOp::Sum, DType::Bool);
             if x.layout.offset == 0 && x.layout.is_row_contiguous() && !counts {
-                prepared.in_place.push(0);
+                prepared.in_place.push((0, 0));
             }
         }
         answer

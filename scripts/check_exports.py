@@ -115,8 +115,6 @@ def check(model, inputs, outputs):
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    # What ONNX Runtime makes of models is its own affair.
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         given = {info.name: x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x

@@ -84,7 +84,7 @@
 //! let x = Traced::argument(Spec::new(DType::F32, [4, 10]));
 //! let function = Traced::new(&[x.clone()], &[x.softmax(&[-1]), x.argmax(&[-1], false)])?;
 //! let model = export(&function, &ExportOptions::new().inputs(&["scores"]).batch("N"))?;
-//! assert_eq!(model.operators(), ["ArgMax", "Cast", "Softmax"]);
+//! assert_eq!(model.operators(), ["Softmax", "ArgMax", "Cast"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

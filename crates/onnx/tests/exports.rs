@@ -46,11 +46,8 @@ fn imported(exported: &Exported, inputs: &[HostTensor]) -> Result<Vec<HostTensor
 }
 
 /// Primitives of which no case with elements is exported, and what is said of them.
-const REFUSED: &[(&str, &str)] = &[
-    ("fft", "no operators stand for it"),
-    ("kernel", "no operators stand for it"),
-    ("quantize", "the rounding of its groups has no operators"),
-];
+const REFUSED: &[(&str, &str)] =
+    &[("fft", "no operators stand for it"), ("kernel", "no operators stand for it")];
 
 /// What is said of single cases of other primitives.
 const PARTLY: &[(&str, &str)] = &[

@@ -14,6 +14,7 @@ mod movement;
 mod order;
 mod packed;
 mod plain;
+mod quantize;
 mod reduction;
 mod special;
 mod update;
@@ -49,6 +50,7 @@ const FAMILIES: &[&[Row]] = &[
     order::ROWS,
     packed::ROWS,
     plain::ROWS,
+    quantize::ROWS,
     reduction::ROWS,
     update::ROWS,
     windows::ROWS,

@@ -12,14 +12,13 @@ use super::{Row, along, parameters, row};
 pub(super) const ROWS: &[Row] = &[
     row!("from_fp8" => from_fp8, |site, _| along::first_alone(site, |_| true)),
     row!("to_fp8" => to_fp8, |site, _| along::first_alone(site, |_| true)),
-    row!("quantize" => |_, _| Err("the rounding of its groups has no operators".into())),
     row!("dequantize" => dequantize),
     row!("quantized_matmul" => quantized_matmul),
     row!("random_bits" => random_bits),
 ];
 
 /// What every code of a format of at most 8 bits stands for.
-fn table(format: DType, dtype: DType) -> Result<HostTensor, Refusal> {
+pub(super) fn table(format: DType, dtype: DType) -> Result<HostTensor, Refusal> {
     let count = 1usize << format.bits();
     let codes: Vec<u8> = match format.bits() {
         4 => (0..8).map(|pair| (2 * pair) | ((2 * pair + 1) << 4)).collect(),
@@ -38,40 +37,51 @@ fn from_fp8(site: &mut Site<'_>, primitive: &Primitive) -> Written {
 /// The greatest finite code of E4M3.
 const TOP: usize = 126;
 
-fn to_fp8(site: &mut Site<'_>, _: &Primitive) -> Written {
-    let values = table(DType::F8E4M3FN, DType::F64)?.to_vec::<f64>().map_err(|e| e.to_string())?;
-    // From where on a number rounds to a code or past it: halfway from the code before,
-    // which has the tie where it is even.
-    let wide = if site.operands[0].dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-    let start = |code: usize| {
-        let middle = f64::midpoint(values[code - 1], values[code]);
-        match (code.is_multiple_of(2), wide) {
-            (true, _) => middle,
-            (false, DType::F64) => middle.next_up(),
-            (false, _) => f64::from((middle as f32).next_up()),
-        }
-    };
-    let mut starts: Vec<f64> = (1..=TOP).map(start).collect();
-    starts.insert(0, 0.0);
-    starts.push(f64::INFINITY);
-    let starts = Array::from_slice(&starts, &[TOP + 2]).astype(wide);
-    site.arrays(|x| {
-        let x = x[0].astype(wide);
-        let (size, zero) = (x.abs(), Array::full(&[], 0.0, wide));
+/// From where on a number of a type rounds to each E4M3 code or past it.
+pub(super) struct Fp8 {
+    starts: Array,
+}
+
+impl Fp8 {
+    pub(super) fn new(dtype: DType) -> Result<Fp8, Refusal> {
+        let values = table(DType::F8E4M3FN, DType::F64)?.to_vec::<f64>().map_err(|e| e.to_string())?;
+        // Halfway from the code before, which has the tie where it is even.
+        let start = |code: usize| {
+            let middle = f64::midpoint(values[code - 1], values[code]);
+            match (code.is_multiple_of(2), dtype) {
+                (true, _) => middle,
+                (false, DType::F64) => middle.next_up(),
+                (false, _) => f64::from((middle as f32).next_up()),
+            }
+        };
+        let mut starts: Vec<f64> = (1..=TOP).map(start).collect();
+        starts.insert(0, 0.0);
+        starts.push(f64::INFINITY);
+        Ok(Fp8 { starts: Array::from_slice(&starts, &[TOP + 2]).astype(dtype) })
+    }
+
+    /// The codes of numbers of the type, as i32.
+    pub(super) fn codes(&self, x: &Array) -> Array {
+        let (size, zero) = (x.abs(), Array::full(&[], 0.0, x.dtype()));
         // The last code that the number reaches, bit by bit.
         let mut code = Array::zeros(&x.shape(), DType::I32);
         for bit in [64, 32, 16, 8, 4, 2, 1] {
             let next = &code + bit;
-            let reached = size.greater_equal(starts.take(&next, [0]));
+            let reached = size.greater_equal(self.starts.take(&next, [0]));
             code = reached.where_(&next, &code);
         }
         // Infinity reaches the end of the list.
         let code = code.minimum(Array::full(&[], TOP as f64, DType::I32));
         let negative = x.less(&zero).logical_or(x.reciprocal().less(&zero));
         let code = negative.where_(&code + 128, &code);
-        let nan = Array::full(&[], 127.0, DType::I32);
-        vec![x.isnan().where_(&nan, &code).astype(DType::U8)]
-    })
+        x.isnan().where_(Array::full(&[], 127.0, DType::I32), &code)
+    }
+}
+
+fn to_fp8(site: &mut Site<'_>, _: &Primitive) -> Written {
+    let wide = if site.operands[0].dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let fp8 = Fp8::new(wide)?;
+    site.arrays(|x| vec![fp8.codes(&x[0].astype(wide)).astype(DType::U8)])
 }
 
 /// The codes in words, each as a number of its own: `[…, words]` to `[…, codes]`.

@@ -42,6 +42,7 @@ mod indexing;
 #[cfg(feature = "ndarray")]
 mod interop;
 mod joining;
+mod kernel;
 pub mod linalg;
 mod movement;
 mod operand;
@@ -54,6 +55,7 @@ pub mod random;
 mod ranges;
 mod record;
 mod reduction;
+mod saved;
 mod scans;
 mod selection;
 mod sorting;
@@ -73,6 +75,7 @@ pub use function::Traced;
 pub use index::{At, Ellipsis, Index, IndexItem, NewAxis};
 pub use indexing::ScatterReduce;
 pub use joining::{Indexing, Sections};
+pub use kernel::{Kernel, Launch};
 pub use oneir_derive::Tree;
 pub use oneir_ir::Place;
 pub use oneir_ir::primitive::{PadMode, QuantMode};
@@ -89,7 +92,8 @@ pub use selection::Unique;
 pub use sorting::SearchSide;
 pub use spectral::{FftOp, LinalgOp};
 pub use transforms::{
-    CustomFunction, Frozen, MapAxes, Plain, Tree, checkpoint, compile, compile_mut, compile_shapeless,
-    custom_function, grad, jvp, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
+    CustomFunction, Frozen, MapAxes, Plain, Tree, checkpoint, compile, compile_mut, compile_shapeless, cond,
+    custom_function, fori, grad, jvp, scan, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over,
+    while_loop,
 };
 pub use windows::{Convolution, WindowOp, Windows};

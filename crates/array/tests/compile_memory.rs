@@ -42,7 +42,7 @@ fn compiled_functions_take_no_more_memory_than_they_need() -> Result<(), ArrayEr
         value
     });
     let data = (draw(1), draw(2).tanh());
-    let mut state = (draw(3), draw(4) * 0, draw(5) * 0);
+    let mut state = (draw(3), draw(4).zeros_like(None), draw(5).zeros_like(None));
     eval(&[data.0.clone(), data.1.clone(), state.0.clone(), state.1.clone(), state.2.clone()])?;
     step(&mut state, &data).eval()?;
     let after_first = taken();

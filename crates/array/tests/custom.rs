@@ -193,7 +193,8 @@ fn a_checkpoint_keeps_less() -> Test {
     let segment = |x: &Array| (0..8).fold(x.clone(), |x, _| x.matmul(&x).sin());
     let working = |f: &dyn Fn(&Array) -> Array| -> Result<(usize, Vec<f32>), ArrayError> {
         let x = Traced::argument(Spec::new(DType::F32, [128, 128]));
-        let traced = Traced::new(&[x.clone()], &[grad(|x: &Array| total(&f(&f(&f(&f(x))))))(&x)])?;
+        let traced =
+            Traced::new(std::slice::from_ref(&x), &[grad(|x: &Array| total(&f(&f(&f(&f(x))))))(&x)])?;
         let device = Runtime::global().device("cpu")?;
         let given = vec![Given::rows(&[128, 128])];
         let arena = device.executable(traced.graph(), given)?.plan().arena;

@@ -136,6 +136,58 @@ fn what_stops_gradients_does() {
 }
 
 #[test]
+fn what_stops_gradients_does_so_in_every_transform() {
+    let f = |x: &Array| x * ops::stop_gradient(&(x * x));
+    let x = array![1.0, 2.0, -3.0];
+    // As if x² were given.
+    let (y, pulled) = vjp(f, &x, &array![1.0, 10.0, 100.0]);
+    assert_eq!((floats(&y), floats(&pulled)), (vec![1.0, 8.0, -27.0], vec![1.0, 40.0, 900.0]));
+    let (_, pushed) = jvp(f, &x, &array![1.0, 10.0, 100.0]);
+    assert_eq!(floats(&pushed), [1.0, 40.0, 900.0]);
+    assert_eq!(floats(&vmap(f)(&x)), [1.0, 8.0, -27.0]);
+    assert_eq!(floats(&vmap(grad(f))(&x)), [1.0, 4.0, 9.0]);
+    assert_eq!(floats(&grad(|x: &Array| vmap(f)(x).sum(.., false))(&x)), [1.0, 4.0, 9.0]);
+    // Twice: the first derivative, x², is a value that stands.
+    assert_eq!(floats(&vmap(grad(grad(f)))(&x)), [0.0, 0.0, 0.0]);
+    // Another row per batch, and all of what is stopped the same.
+    let rows = array![[1.0, 2.0], [3.0, 4.0]];
+    let over = vmap_over(
+        |(x, w): &(Array, Array)| (x * w.stop_gradient()).sum(.., false),
+        &[Some(0), None],
+        &[Some(0)],
+    );
+    let gradient = grad(|both: &(Array, Array)| over(both).sum(.., false))(&(rows, array![5.0, 7.0]));
+    assert_eq!(gradient.0.to_vec::<f32>().unwrap(), [5.0, 7.0, 5.0, 7.0]);
+    assert_eq!(floats(&gradient.1), [0.0, 0.0]);
+    let whole = array![1, 2].stop_gradient();
+    assert_eq!((whole.dtype(), whole.to_vec::<i32>().unwrap()), (DType::I32, vec![1, 2]));
+}
+
+#[test]
+fn what_is_computed_later_has_the_derivatives_of_itself() {
+    let f = |(x, y): &(Array, Array)| ops::depends(&(x * x), &[y.exp(), x.sin()]);
+    let (x, y) = (array![1.0, -2.0], array![3.0, 4.0]);
+    let both = (x, y);
+    let (value, (dx, dy)) = vjp(f, &both, &array![1.0, 10.0]);
+    assert_eq!(floats(&value), [1.0, 4.0]);
+    assert_eq!((floats(&dx), floats(&dy)), (vec![2.0, -40.0], vec![0.0, 0.0]));
+    let (_, along) = jvp(f, &both, &(array![1.0, 10.0], array![5.0, 5.0]));
+    assert_eq!(floats(&along), [2.0, -40.0]);
+    assert_eq!(floats(&vmap(f)(&both)), [1.0, 4.0]);
+    let (dx, dy) = vmap(grad(f))(&both);
+    assert_eq!((floats(&dx), floats(&dy)), (vec![2.0, -4.0], vec![0.0, 0.0]));
+    // What is the same for all stays so, whatever it waits for.
+    let waits = |(x, y): &(Array, Array)| x.depends(std::slice::from_ref(y));
+    assert_eq!(floats(&vmap_over(waits, &[None, Some(0)], &[None])(&both)), [1.0, -2.0]);
+    let each = vmap_over(waits, &[None, Some(0)], &[Some(0)])(&both);
+    assert_eq!((each.shape().to_vec(), floats(&each)), (vec![2, 2], vec![1.0, -2.0, 1.0, -2.0]));
+    let rows = vmap_over(waits, &[Some(0), None], &[Some(0)])(&both);
+    assert_eq!(floats(&rows), [1.0, -2.0]);
+    let none = grad(|x: &Array| x.depends(&[]).sum(.., false))(&both.0);
+    assert_eq!(floats(&none), [1.0, 1.0]);
+}
+
+#[test]
 fn failures_are_carried() {
     let x = array![1.0, 2.0];
     let text = |a: &Array| a.check().unwrap_err().to_string();
@@ -182,6 +234,27 @@ fn axes_are_taken_and_given_where_they_are_asked_for() {
     assert_eq!((y.shape().to_vec(), z.shape().to_vec()), (vec![2, 2], vec![2]));
     let nothing = vmap(|x: &Array| x * 2)(&Array::zeros(&[0, 3], DType::F32));
     assert_eq!(nothing.shape(), [0, 3]);
+}
+
+#[test]
+fn frozen_results_are_those_of_the_batch_that_they_are_made_of() {
+    let f = |(x, still): &(Array, Frozen<Array>)| {
+        (Frozen(x.max(.., false)), x + &still.0, still.clone(), Frozen(vec![Frozen(x * 2)]))
+    };
+    let input = (array![[1.0, 2.0], [4.0, 3.0]], Frozen(array![10.0]));
+    let (most, sums, still, twice) = vmap_over(f, &[Some(1)], &[Some(1)])(&input);
+    assert_eq!(floats(&most.0), [4.0, 3.0]);
+    close(&sums, &array![[11.0, 12.0], [14.0, 13.0]]);
+    assert_eq!(floats(&still.0), [10.0]);
+    close(&twice.0[0].0, &array![[2.0, 8.0], [4.0, 6.0]]);
+    // Those of a derivative are values like any other.
+    let ((_, more), _) = value_and_grad_with(|x: &Array| (x.sum(.., false), Frozen(x * 2)))(&input.1.0);
+    assert_eq!(floats(&more.0), [20.0]);
+    let (made, changed) = jvp(|x: &Array| (x * 3, Frozen(x * 2)), &input.1.0, &array![1.0]);
+    assert_eq!(
+        (floats(&made.1.0), floats(&changed.0), floats(&changed.1.0)),
+        (vec![20.0], vec![3.0], vec![20.0])
+    );
 }
 
 #[test]

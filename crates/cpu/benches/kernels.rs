@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use oneir_cpu::{CpuBackend, Kernels};
 use oneir_ir::fast::{Activation, FastOp, LayerNorm, Linear, RmsNorm, Softmax};
+use oneir_ir::primitive::ScanOp;
 use oneir_ir::{Cut, Place, Primitive, Real, ReduceOp, UnaryOp, Value};
 use oneir_runtime::{Device, DeviceOptions, Evaluated, Given, Numerics};
 use oneir_tensor::{DType, HostTensor, Layout, Values};
@@ -18,6 +19,8 @@ enum Work {
 struct Bench {
     device: Device,
     filter: Option<String>,
+    /// Whether the reference evaluation is what is measured.
+    reference: bool,
 }
 
 impl Bench {
@@ -37,7 +40,7 @@ impl Bench {
             Err(why) => return println!("{name}: {why}"),
         };
         let kernels: Vec<&str> = executable.plan().launches.iter().map(|l| l.prepared.kernel).collect();
-        if kernels.contains(&"reference") {
+        if kernels.contains(&"reference") != self.reference {
             return println!("{name:34} runs {kernels:?}");
         }
         let mut times = Vec::new();
@@ -55,7 +58,7 @@ impl Bench {
             Work::Bytes(bytes) => format!("{:8.1} GB/s", bytes / time / 1e9),
             Work::Flops(flops) => format!("{:8.1} GFLOP/s", flops / time / 1e9),
         };
-        println!("{name:34} {:9.3} ms {rate}  {kernels:?}", time * 1e3);
+        println!("{name:34} {:9.3} ms (least {:.3}) {rate}  {kernels:?}", time * 1e3, times[0] * 1e3);
     }
 
     fn random(&self, dtype: DType, shape: &[usize]) -> Evaluated {
@@ -100,9 +103,12 @@ fn main() {
     let backend = Arc::new(CpuBackend::new(Kernels::All));
     let options = |numerics| DeviceOptions { numerics, ..DeviceOptions::default() };
     let device = Device::new("cpu", backend.clone(), options(Numerics::Fast));
-    let exact =
-        Bench { device: Device::new("cpu", backend, options(Numerics::Exact)), filter: filter.clone() };
-    let bench = Bench { device, filter };
+    let exact = Bench {
+        device: Device::new("cpu", backend, options(Numerics::Exact)),
+        filter: filter.clone(),
+        reference: false,
+    };
+    let bench = Bench { device, filter, reference: false };
     let f32 = DType::F32;
     let mega = f64::from(1 << 20);
 
@@ -188,6 +194,31 @@ fn main() {
     bench.run("linear relu 512×1024×1024", Work::Flops(1024.0 * mega), &layer, |x| {
         fast(Linear { activation: Activation::Relu }, x)
     });
+    along_an_axis(&bench);
+    for (kernels, reference) in [(Kernels::All, false), (Kernels::Reference, true)] {
+        let backend = Arc::new(CpuBackend::with_threads(kernels, 1));
+        let device = Device::new("cpu", backend, options(Numerics::Fast));
+        along_an_axis(&Bench { device, filter: bench.filter.clone(), reference });
+    }
+}
+
+/// Sorting and running sums, as `scripts/bench_axis.py` reads them.
+fn along_an_axis(bench: &Bench) {
+    let long = bench.random(DType::F32, &[1_000_000]);
+    let square = Evaluated { layout: Layout::contiguous(&[1000, 1000]), ..long.clone() };
+    let threads = bench.device.backend().threads();
+    let on = if bench.reference { "reference".to_owned() } else { format!("threads {threads}") };
+    let sum = |axis| Primitive::Scan { op: ScanOp::Sum, axis, reverse: false, inclusive: true };
+    for (shape, axis, x) in [("1M", 0, &long), ("1000² axis 0", 0, &square), ("1000² axis 1", 1, &square)] {
+        for (name, primitive) in [
+            ("sort", Primitive::Sort { axis }),
+            ("argsort", Primitive::ArgSort { axis }),
+            ("cumsum", sum(axis)),
+        ] {
+            let name = format!("axis: {name} {shape}, {on}");
+            bench.run(&name, Work::Bytes(8e6), std::slice::from_ref(x), |x| one(primitive.clone(), x));
+        }
+    }
 }
 
 impl Bench {

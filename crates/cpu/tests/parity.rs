@@ -14,8 +14,15 @@ use oneir_tensor::{DType, HostTensor, Layout};
 mod contractions;
 #[path = "parity/convolutions.rs"]
 mod convolutions;
+#[path = "parity/fourier.rs"]
+mod fourier;
 #[path = "parity/gathers.rs"]
 mod gathers;
+#[cfg(feature = "faer")]
+#[path = "parity/matrices.rs"]
+mod matrices;
+#[path = "parity/order.rs"]
+mod order;
 #[path = "parity/regions.rs"]
 mod regions;
 #[path = "parity/rows.rs"]
@@ -196,6 +203,9 @@ const FAST: &[&str] = &[
     "softmax",
     "layer_norm",
     "rms_norm",
+    "sort",
+    "arg_sort",
+    "scan",
 ];
 
 /// Whether a fast kernel must take the case.

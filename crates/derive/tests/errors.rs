@@ -31,7 +31,7 @@ fn facade(libraries: &Path) -> PathBuf {
 fn errors(file: &Path, libraries: &Path, facade: &Path) -> String {
     let stem = file.file_stem().unwrap().to_str().unwrap();
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("errors-{stem}.rmeta"));
-    let output = Command::new("rustc")
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
         .args(["--edition", "2024", "--crate-type", "lib", "--error-format", "json", "--cap-lints", "allow"])
         .args(["--emit", "metadata", "-o"])
         .arg(&out)

@@ -407,7 +407,7 @@ impl BinaryOp {
     }
 
     /// The function of two real numbers.
-    pub(crate) fn on_floats(self) -> Option<fn(f64, f64) -> f64> {
+    pub fn on_floats(self) -> Option<fn(f64, f64) -> f64> {
         self.row().float
     }
 
@@ -427,7 +427,7 @@ impl BinaryOp {
     }
 
     /// The function of two complex numbers.
-    pub(crate) fn on_complex(self) -> Option<fn(Complex64, Complex64) -> Complex64> {
+    pub fn on_complex(self) -> Option<fn(Complex64, Complex64) -> Complex64> {
         self.row().complex
     }
 

@@ -19,6 +19,41 @@
 //! # Ok::<(), oneir::ArrayError>(())
 //! ```
 //!
+//! # Transforms
+//!
+//! [`grad`], [`vjp`], [`jvp`] and [`vmap`] make functions of functions. What these
+//! take and give is any [`Tree`] of arrays, a type of one's own among them.
+//!
+//! ```
+//! use oneir::{Array, Tree, array, value_and_grad};
+//!
+//! #[derive(Clone, Tree)]
+//! struct Linear {
+//!     weight: Array,
+//!     bias: Array,
+//! }
+//!
+//! #[derive(Clone, Tree)]
+//! struct Mlp {
+//!     layers: Vec<Linear>,
+//!     #[tree(frozen)]
+//!     name: String,
+//! }
+//!
+//! let loss = |model: &Mlp| {
+//!     let x = array![[1.0, 2.0]];
+//!     let y = model.layers.iter().fold(x, |x, layer| x.matmul(&layer.weight) + &layer.bias);
+//!     y.square().sum(.., false)
+//! };
+//! let layer = || Linear { weight: Array::from([[0.5f32, 0.0], [0.0, 0.5]]), bias: array![0.0, 1.0] };
+//! let model = Mlp { layers: vec![layer(), layer()], name: "small".into() };
+//! let (value, gradient) = value_and_grad(loss)(&model);
+//! assert_eq!(value.item::<f32>()?, 4.0625);
+//! assert_eq!(gradient.layers[1].bias.to_vec::<f32>()?, [0.5, 4.0]);
+//! assert_eq!(gradient.name, "small");
+//! # Ok::<(), oneir::ArrayError>(())
+//! ```
+//!
 //! # ONNX models
 //!
 //! ```
@@ -33,6 +68,24 @@
 //! assert_eq!(name, "probabilities");
 //! assert_eq!(probabilities.shape(), Some(vec![1, 10]));
 //! # Ok::<(), oneir::onnx::OnnxError>(())
+//! ```
+//!
+//! # Functions in files
+//!
+//! A traced function ([`array::Traced`]) is saved to a file of Oneir's own, or
+//! exported as an ONNX model.
+//!
+//! ```
+//! use oneir::array::Traced;
+//! use oneir::ir::Spec;
+//! use oneir::onnx::{ExportOptions, export};
+//! use oneir::DType;
+//!
+//! let x = Traced::argument(Spec::new(DType::F32, [4, 10]));
+//! let function = Traced::new(&[x.clone()], &[x.softmax(&[-1]), x.argmax(&[-1], false)])?;
+//! let model = export(&function, &ExportOptions::new().inputs(&["scores"]).batch("N"))?;
+//! assert_eq!(model.operators(), ["ArgMax", "Cast", "Softmax"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Devices
@@ -78,9 +131,10 @@ pub use oneir_runtime as runtime;
 pub use oneir_tensor as tensor;
 
 pub use oneir_array::{
-    Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, Tree, array,
-    async_eval, eval, eval_on, fast, fft, files, grad, ix, jvp, linalg, ops, random, transforms,
-    value_and_grad, vjp, vmap,
+    Array, ArrayError, Axes, CustomFunction, Ellipsis, IndexItem, Kernel, Launch, NewAxis, Operand, PadMode,
+    QuantileMethod, Tree, array, async_eval, checkpoint, compile, compile_mut, compile_shapeless, cond,
+    custom_function, eval, eval_on, fast, fft, files, fori, grad, ix, jvp, linalg, ops, random, scan,
+    transforms, value_and_grad, value_and_grad_with, vjp, vmap, while_loop,
 };
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
@@ -89,6 +143,11 @@ pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The page about functions in files, run as a test.
+#[cfg(all(doctest, feature = "onnx"))]
+#[doc = include_str!("../../../docs/functions.md")]
+struct Functions;
 
 /// The page for users of NumPy, run as a test.
 #[cfg(doctest)]

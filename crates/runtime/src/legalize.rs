@@ -225,9 +225,13 @@ impl<'a> Lowering<'a> {
         }
         let operands: Vec<String> =
             op.operands.iter().map(|o| self.graph.operand_spec(o).to_string()).collect();
+        let name = match &op.sym {
+            Sym::Prim(Primitive::Kernel(call)) => format!("kernel `{}`", call.name),
+            sym => sym.name().into(),
+        };
         Err(RuntimeError::Unsupported {
             device: self.target.backend.name().into(),
-            op: op.sym.name().into(),
+            op: name,
             operands: format!("({})", operands.join(", ")),
             place: Place::Internal,
             lifted: op.covers.first().map_or(u32::MAX, |c| c.0),

@@ -101,6 +101,12 @@ pub fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Shape, TensorError> 
     Ok(shape)
 }
 
+impl AsRef<[usize]> for Shape {
+    fn as_ref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
 impl Deref for Shape {
     type Target = [usize];
 

@@ -129,7 +129,7 @@ fn pure<T: Tree, U: Tree>(traces: Traces<U>, f: impl Fn(&T) -> U) -> impl Fn(&T)
 }
 
 /// A tree of one array, frozen ones included.
-fn whole<T: Tree>(like: &T, array: &Array) -> T {
+pub(super) fn whole<T: Tree>(like: &T, array: &Array) -> T {
     like.with_arrays(&mut std::iter::repeat(array.clone()))
 }
 
@@ -271,7 +271,7 @@ impl<R: Tree> Traces<R> {
         let (_, mut outputs) = parts(&like);
         let state = random::state();
         drop(replaced);
-        let draws = values(&[state.clone()]).ok()?[0].key() != values(&[key.clone()]).ok()?[0].key();
+        let draws = state.value().ok()?.key() != key.value().ok()?.key();
         if draws {
             inputs.push(key);
             outputs.push(state);

@@ -20,11 +20,13 @@
 //! A failure of the function is carried by what a transform gives.
 
 mod compile;
+mod control;
 mod custom;
 mod shapeless;
 mod tree;
 
 pub use compile::{compile, compile_mut, compile_shapeless};
+pub use control::{cond, fori, scan, while_loop};
 pub use custom::{CustomFunction, checkpoint, custom_function};
 pub use tree::{Frozen, Plain, Rebuild, Structure, Tree, Visitor, leaves, map, parts};
 
@@ -290,9 +292,9 @@ pub fn vmap_over<T: Tree, U: Tree>(
         let placeholders: Vec<Array> = one.iter().map(|(placeholder, _)| placeholder.clone()).collect();
         let outputs = f(&input.with_leaves(&mut placeholders.clone().into_iter()));
         let batched: Vec<Batched> = one.into_iter().map(|(_, batched)| batched).collect();
-        match mapped(at, &leaves(&outputs), &placeholders, &batched, size, &out_axes) {
-            Ok(found) => outputs.with_leaves(&mut found.into_iter()),
-            Err(failed) => everywhere(&outputs, &failed),
+        match mapped(at, &tree::kinds(&outputs), &placeholders, &batched, size, &out_axes) {
+            Ok(found) => outputs.with_arrays(&mut found.into_iter()),
+            Err(failed) => compile::whole(&outputs, &failed),
         }
     }
 }
@@ -338,19 +340,25 @@ fn items(at: Call, given: &[Array], axes: &[Option<isize>]) -> Result<(Vec<(Arra
     }
 }
 
+/// The results for all of a batch, of those for one, which may be frozen.
 fn mapped(
     at: Call,
-    outputs: &[Array],
+    outputs: &[(Array, bool)],
     inputs: &[Array],
     batched: &[Batched],
     size: usize,
     axes: &[Option<isize>],
 ) -> Result<Vec<Array>, Array> {
-    let found = transform::vmap(&values(outputs)?, &values(inputs)?, batched, size);
+    let arrays: Vec<Array> = outputs.iter().map(|(array, _)| array.clone()).collect();
+    let found = transform::vmap(&values(&arrays)?, &values(inputs)?, batched, size);
     let found = found.map_err(|e| at.failed(e))?;
-    let count = found.len();
-    let one = |(k, Batched { value, axis }): (usize, Batched)| {
+    let count = outputs.iter().filter(|(_, frozen)| !frozen).count();
+    let mut leaf = 0..count;
+    let one = |(Batched { value, axis }, &(_, frozen)): (Batched, &(Array, bool))| {
         let array = Array::from_value(value);
+        let Some(k) = (if frozen { None } else { leaf.next() }) else {
+            return Ok(axis.map_or(array.clone(), |from| array.moveaxis(from as isize, 0)));
+        };
         let wanted = entry(axes, k, count, "results").map_err(|r| at.failed(r))?;
         Ok(match (axis, wanted) {
             (Some(from), Some(to)) => array.moveaxis(from as isize, to),
@@ -365,5 +373,5 @@ fn mapped(
             }
         })
     };
-    found.into_iter().enumerate().map(one).collect()
+    found.into_iter().zip(outputs).map(one).collect()
 }

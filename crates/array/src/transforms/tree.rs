@@ -5,6 +5,7 @@ mod structure;
 
 pub use structure::Structure;
 
+use std::fmt;
 use std::hash::Hash;
 
 use crate::Array;
@@ -106,7 +107,12 @@ pub trait Tree: Clone {
 
     /// Adds the arrays that transforms see, in a fixed order: all but the frozen.
     fn leaves(&self, into: &mut Vec<Array>) {
-        self.visit(&mut Visitor { arrays: Some(into), structure: None, every: false });
+        let mut leaf = |array: &Array, frozen: bool| {
+            if !frozen {
+                into.push(array.clone());
+            }
+        };
+        self.visit(&mut Visitor { each: Some(&mut leaf), structure: None, frozen: false });
     }
 
     /// The same value with other leaves, of which it takes as many as it has. Where
@@ -118,7 +124,8 @@ pub trait Tree: Clone {
 
     /// Adds all arrays, the frozen ones too, in a fixed order.
     fn arrays(&self, into: &mut Vec<Array>) {
-        self.visit(&mut Visitor { arrays: Some(into), structure: None, every: true });
+        let mut each = |array: &Array, _| into.push(array.clone());
+        self.visit(&mut Visitor { each: Some(&mut each), structure: None, frozen: false });
     }
 
     /// As [`Tree::with_leaves`], of all arrays.
@@ -129,7 +136,7 @@ pub trait Tree: Clone {
 
     /// Adds all that is not an array: see [`Structure`].
     fn structure(&self, into: &mut Structure) {
-        self.visit(&mut Visitor { arrays: None, structure: Some(into), every: true });
+        self.visit(&mut Visitor { each: None, structure: Some(into), frozen: false });
     }
 }
 
@@ -150,17 +157,34 @@ pub fn map<T: Tree>(tree: &T, f: impl FnMut(&Array) -> Array) -> T {
 /// [`Tree::with_arrays`] puts others in.
 pub fn parts(tree: &impl Tree) -> (Structure, Vec<Array>) {
     let (mut structure, mut arrays) = (Structure::default(), Vec::new());
-    tree.visit(&mut Visitor { arrays: Some(&mut arrays), structure: Some(&mut structure), every: true });
+    let mut each = |array: &Array, _| arrays.push(array.clone());
+    tree.visit(&mut Visitor { each: Some(&mut each), structure: Some(&mut structure), frozen: false });
     (structure, arrays)
 }
 
+/// All arrays of a tree, and whether each is frozen.
+pub(super) fn kinds(tree: &impl Tree) -> Vec<(Array, bool)> {
+    let mut all = Vec::new();
+    let mut each = |array: &Array, frozen| all.push((array.clone(), frozen));
+    tree.visit(&mut Visitor { each: Some(&mut each), structure: None, frozen: false });
+    all
+}
+
+type Each<'a> = dyn FnMut(&Array, bool) + 'a;
+
 /// What a tree shows its parts to.
-#[derive(Debug)]
 pub struct Visitor<'a> {
-    arrays: Option<&'a mut Vec<Array>>,
+    /// Told each array, and whether it is frozen.
+    each: Option<&'a mut Each<'a>>,
     structure: Option<&'a mut Structure>,
-    /// Whether frozen arrays are wanted.
-    every: bool,
+    /// Whether what is shown now is frozen.
+    frozen: bool,
+}
+
+impl fmt::Debug for Visitor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Visitor").field("frozen", &self.frozen).finish_non_exhaustive()
+    }
 }
 
 impl Visitor<'_> {
@@ -169,8 +193,8 @@ impl Visitor<'_> {
         if let Some(structure) = &mut self.structure {
             structure.array();
         }
-        if let Some(arrays) = &mut self.arrays {
-            arrays.push(array.clone());
+        if let Some(each) = &mut self.each {
+            each(array, self.frozen);
         }
     }
 
@@ -187,9 +211,9 @@ impl Visitor<'_> {
         if let Some(structure) = &mut self.structure {
             structure.frozen();
         }
-        if self.every {
-            tree.visit(self);
-        }
+        let before = std::mem::replace(&mut self.frozen, true);
+        tree.visit(self);
+        self.frozen = before;
     }
 
     /// A value without arrays, known by its type's name and by bytes, which are the
@@ -215,8 +239,8 @@ pub struct Rebuild<'a> {
     every: bool,
 }
 
-impl std::fmt::Debug for Rebuild<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Rebuild<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rebuild").field("every", &self.every).finish_non_exhaustive()
     }
 }
@@ -244,7 +268,8 @@ impl Tree for Array {
 }
 
 /// A part of a tree that transforms leave alone: it has no leaves for them. Its
-/// arrays are constants in a derivative and the same for all of a batch.
+/// arrays are constants in a derivative and the same for all of a batch; where a
+/// function makes one of what is mapped over, it has the further axis in front.
 ///
 /// They are arrays of the tree all the same ([`Tree::arrays`]): what keeps a
 /// function to call it again takes them as inputs, as it does the leaves, so another

@@ -2,8 +2,12 @@
 
 mod convolution;
 mod dynamic;
+mod fft;
 mod fold;
 mod gather;
+#[cfg(feature = "faer")]
+mod linalg;
+mod lines;
 mod matmul;
 mod movement;
 mod norms;
@@ -11,7 +15,9 @@ mod pad;
 mod reduce;
 mod reference;
 mod region;
+mod scan;
 mod softmax;
+mod sort;
 mod starts;
 mod transpose;
 mod windows;
@@ -36,6 +42,11 @@ pub(crate) fn table(kernels: Kernels, level: Level) -> KernelTable {
         rows.extend(gather::rows());
         rows.extend(pad::rows());
         rows.extend(windows::rows());
+        rows.extend(fft::rows());
+        rows.extend(scan::rows());
+        rows.extend(sort::rows());
+        #[cfg(feature = "faer")]
+        rows.extend(linalg::rows());
     }
     rows.push(Box::new(reference::Reference));
     KernelTable::new(rows)

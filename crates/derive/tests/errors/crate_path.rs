@@ -15,7 +15,3 @@ struct Nothing(Array);
 #[derive(Clone, Tree)]
 #[tree(crate = "oneir", crate = "oneir")]
 struct Twice(Array);
-
-#[derive(Clone, Tree)]
-#[tree(crate = "missing")]
-struct Missing(Array);

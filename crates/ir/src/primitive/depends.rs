@@ -3,9 +3,9 @@ use oneir_tensor::HostTensor;
 use super::case::t;
 use super::fields::Depends;
 use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
-use super::transforms::Over;
+use super::transforms::{Batched, Over};
 use super::{Case, Primitive, one};
-use crate::{Invalid, Spec, Specs};
+use crate::{Invalid, Place, Spec, Specs, Value};
 
 impl Rules for Depends<'_> {
     fn infer(&self, inputs: &[&Spec]) -> Result<Specs, Invalid> {
@@ -37,7 +37,13 @@ impl Rules for Depends<'_> {
     }
 
     fn batching(&self) -> Batching<'_> {
-        Batching::Same
+        // What it waits for is read by nothing: it may be a batch or not.
+        Batching::Custom(Box::new(|inputs, _| {
+            let values: Vec<&Value> = inputs.iter().map(|input| &input.value).collect();
+            let depends = Primitive::Depends { n_deps: *self.n_deps };
+            let value = Value::record(depends, &values, Place::Internal)?;
+            Ok(vec![Batched { value, axis: inputs[0].axis }])
+        }))
     }
 
     fn cases() -> Vec<Case> {

@@ -1,3 +1,6 @@
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use oneir_tensor::{DType, HostTensor};
 
 use super::case::t;
@@ -6,6 +9,12 @@ use super::rules::{Batching, Derivative, EvalError, Nature, Rules};
 use super::{Case, HostFunction, KernelCall, Primitive};
 use crate::graph::Fill;
 use crate::{Invalid, Real, Spec, Specs};
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
 
 /// Refuses a launch size that is not along one to three axes.
 fn launch(parameter: &'static str, sizes: &[usize], valid: bool) -> Result<(), Invalid> {
@@ -47,7 +56,9 @@ impl Rules for Kernel<'_> {
             return Err(EvalError::NoSource { kernel: name(), target: "the host" });
         };
         let inputs = inputs.iter().map(HostTensor::contiguous).collect::<Result<Vec<_>, _>>()?;
-        let outputs = function(&inputs).map_err(|reason| EvalError::User { name: name(), reason })?;
+        let outputs = catch_unwind(AssertUnwindSafe(|| function(&inputs)))
+            .unwrap_or_else(|panic| Err(format!("it panicked: {}", words(&*panic))))
+            .map_err(|reason| EvalError::User { name: name(), reason })?;
         let found: Specs = outputs.iter().map(Spec::of).collect();
         if found != expected {
             let list = |specs: &[Spec]| specs.iter().map(Spec::to_string).collect::<Vec<_>>().join(", ");
@@ -144,6 +155,8 @@ mod tests {
             "`double` failed: it gave (i32[1]), but must give (f32[2])"
         );
         assert!(run(|_| Ok(vec![])).unwrap_err().to_string().contains("it gave ()"));
+        let panics = run(|_| panic!("on purpose")).unwrap_err().to_string();
+        assert_eq!(panics, "`double` failed: it panicked: on purpose");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Calls of functions with rules of their own.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::bodies::beside;
 use super::walk::{Walk, address, primitive_of};
 use super::{TransformError, vjp, vmap};
 use crate::primitive::{Applied, Batched, ChangeRule, CustomCall, CustomRules, GivenRules, Slots, Way};
@@ -14,15 +15,8 @@ type Made<T> = Result<T, TransformError>;
 /// outside may ask for it: values that depend on an argument that is not known, or
 /// that are to be differentiated.
 pub fn captures(outputs: &[Value], inputs: &[Value]) -> Vec<Value> {
-    let walk = Walk::new(outputs, inputs, None);
-    let inside: HashSet<usize> =
-        walk.nodes.iter().chain(inputs.iter().map(Value::node)).map(address).collect();
     let mut open = HashMap::new();
-    let mut seen = HashSet::new();
-    let operands = walk.nodes.iter().flat_map(|node| node.operands());
-    let captured = |v: &Value| !inside.contains(&address(v.node())) && seen.insert(v.key());
-    let all: Vec<Value> = operands.chain(outputs.iter().cloned()).filter(captured).collect();
-    all.into_iter().filter(|v| opened(v, &mut open)).collect()
+    beside(outputs, inputs).into_iter().filter(|v| opened(v, &mut open)).collect()
 }
 
 /// Whether a transform may still ask what a value depends on: on an argument that is
@@ -55,7 +49,7 @@ fn opened(value: &Value, known: &mut HashMap<usize, bool>) -> bool {
 }
 
 /// What was recorded between inputs and outputs, recorded once more on others.
-fn replay(outputs: &[Value], inputs: &[Value], others: &[Value]) -> Made<Vec<Value>> {
+pub(super) fn replay(outputs: &[Value], inputs: &[Value], others: &[Value]) -> Made<Vec<Value>> {
     let mut made: HashMap<(usize, u32), Value> =
         inputs.iter().zip(others).map(|(input, other)| (input.key(), other.clone())).collect();
     for node in Walk::new(outputs, inputs, None).nodes {

@@ -4,12 +4,14 @@
 //! each primitive's declared rule. They record; they compute nothing.
 
 mod batching;
+mod bodies;
 pub(crate) mod control;
 mod custom;
 mod derivative;
 mod walk;
 
 pub use batching::vmap;
+pub use bodies::{beside, body};
 pub use custom::{captures, is_open};
 pub use derivative::{jvp, vjp};
 

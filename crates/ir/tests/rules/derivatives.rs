@@ -6,8 +6,8 @@ use oneir_ir::{BinaryOp, Primitive, Spec, Value};
 use oneir_tensor::HostTensor;
 
 use crate::calls::{
-    Random, computed, filled, is_single, is_smooth, leaves, moved, of_parts, parts, record, results, runs,
-    sized, spec_of,
+    Random, computed, filled, has_floats, is_single, is_smooth, leaves, moved, of_parts, parts, record,
+    results, runs, sized, spec_of,
 };
 use crate::found::{Checked, Verdict};
 
@@ -35,13 +35,6 @@ fn slope(high: f64, low: f64, by: f64) -> f64 {
     if high == low { 0.0 } else { (high - low) / by }
 }
 
-/// Whether there is something to differentiate.
-fn has_floats(case: &Case) -> bool {
-    let changes = |s: &Spec| is_smooth(s) && s.count() > 0;
-    case.inputs.iter().any(|x| changes(&spec_of(x)))
-        && results(&case.primitive, &case.inputs).unwrap().iter().any(changes)
-}
-
 /// A point near the case's own, away from kinks and ties, where differences and
 /// derivatives differ. None where it has no such point.
 fn along(case: &Case, random: &mut Random) -> Option<Along> {
@@ -57,7 +50,7 @@ fn try_along(case: &Case, random: &mut Random) -> Option<Along> {
     let specs: Vec<Spec> = case.inputs.iter().map(spec_of).collect();
     let results = results(&case.primitive, &case.inputs)?;
     let single = is_single(&specs.iter().chain(&results).collect::<Vec<_>>());
-    let step = if single { 2e-3 } else { 1e-6 };
+    let (step, close) = if single { (2e-3, CLOSE_SINGLE) } else { (1e-6, CLOSE) };
     let mut noise = |x: &HostTensor, by: f64| -> Vec<f64> {
         let numbers = random.numbers(parts(x).len());
         // What is infinite stays where it is.
@@ -87,7 +80,7 @@ fn try_along(case: &Case, random: &mut Random) -> Option<Along> {
         let after = high[k].iter().zip(&middle[k]).map(|(&h, &m)| slope(h, m, step));
         // Where the step or the side matters there is a kink or a cut.
         let smooth = |((d, n), a): ((f64, f64), f64)| {
-            let far = 0.05 * (1.0 + d.abs());
+            let far = 0.25 * close * (1.0 + d.abs());
             d.is_finite() && (d - n).abs() < far && (d - a).abs() < far
         };
         if is_smooth(spec) && !wide.clone().zip(near).zip(after).all(smooth) {
@@ -96,7 +89,6 @@ fn try_along(case: &Case, random: &mut Random) -> Option<Along> {
         differences.push(if is_smooth(spec) { wide.collect() } else { Vec::new() });
     }
     let finite = inputs.iter().all(|x| parts(x).iter().all(|p| p.is_finite()));
-    let close = if single { CLOSE_SINGLE } else { CLOSE };
     Some(Along { inputs, directions, differences, close, finite })
 }
 

@@ -6,7 +6,8 @@ use oneir_ir::transform::jvp;
 use oneir_tensor::HostTensor;
 
 use crate::calls::{
-    Random, Reversed, computed, filled, is_single, is_smooth, moved, parts, points, reversed, runs,
+    Random, Reversed, computed, filled, has_floats, is_single, is_smooth, moved, parts, points, reversed,
+    runs,
 };
 use crate::found::{Checked, Verdict};
 
@@ -17,7 +18,7 @@ pub(crate) fn jvp_of_vjp(case: &Case, random: &mut Random) -> Vec<Checked> {
 
 fn near(case: &Case, random: &mut Random) -> Checked {
     let graph = reversed(case)?;
-    if !graph.given.iter().any(|leaf| is_smooth(leaf.spec())) || case.inputs.len() == graph.given.len() {
+    if !has_floats(case) {
         return Ok(Verdict::NoFloats);
     }
     if !runs(case) {
@@ -37,7 +38,7 @@ fn near(case: &Case, random: &mut Random) -> Checked {
 pub(crate) fn at_point(graph: &Reversed, tensors: &[HostTensor], random: &mut Random) -> Checked {
     let Reversed { given, found: gradients } = graph;
     let single = is_single(&given.iter().chain(gradients).map(Value::spec).collect::<Vec<_>>());
-    let (step, kink, close) = if single { (2e-3, 2e-2, 4e-2) } else { (1e-5, 1e-3, 1e-4) };
+    let (step, close) = if single { (2e-3, 4e-2) } else { (1e-6, 1e-4) };
     let directions: Slots = given
         .iter()
         .map(|leaf| is_smooth(leaf.spec()).then(|| Value::constant(random.like(leaf.spec()))))
@@ -61,7 +62,7 @@ pub(crate) fn at_point(graph: &Reversed, tensors: &[HostTensor], random: &mut Ra
             let wide = (high[k][i] - low[k][i]) / (2.0 * step);
             let nearer = (higher[k][i] - lower[k][i]) / step;
             let after = (high[k][i] - middle[k][i]) / step;
-            let jumps = |other: f64| (wide - other).abs() > kink * (1.0 + wide.abs());
+            let jumps = |other: f64| (wide - other).abs() > close * (1.0 + wide.abs());
             if !wide.is_finite() || jumps(nearer) || jumps(after) {
                 return Ok(Verdict::Incomparable);
             }

@@ -1,0 +1,5 @@
+use oneir::{Array, Tree};
+
+#[derive(Clone, Tree)]
+#[tree(crate = "missing")]
+struct Layer(Array);

@@ -107,7 +107,8 @@ def page(index, status):
             rows.append([f"`{name}`{note}", states[name], f"{good}/{run}" if counts else "", shown(counts)])
         lines += table(["operation", "state", "cases", "of these, by dtype"], rows)
     lines += ["", "## Where we differ from MLX on purpose", "",
-              "In these cases NumPy decides, in f64 rounded once where it is about numbers.", "",
+              "In these cases NumPy decides, in f64 rounded once where it is about numbers. Of convolutions that is their",
+        "definition, written out as sums over windows in `scripts/array_oracle/products.py`.", "",
               *table(["operations", "why", "cases"],
                      [[", ".join(f"`{n}`" for n in d["ops"]), d["reason"], d["cases"]] for d in index["departures"]])]
     lines += ["", "## Names that are no operations on arrays", "",

@@ -352,7 +352,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn train_all<R: Reader>(data: &Data, wanted: &Wanted) -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&wanted.out)?;
     // Some that were held out, to look at.
-    let shown = (data.test.0.narrow(0, 0, SHOWN) * 255).round().astype(DType::U8);
+    let shown = (data.test.0.narrow(0, 0, SHOWN) * 255).round(0).astype(DType::U8);
     files::save(wanted.out.join("pictures.npy"), &shown)?;
     let mut runs = Vec::new();
     for &seed in &wanted.seeds {

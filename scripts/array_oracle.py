@@ -14,11 +14,11 @@ import sys
 
 import mlx.core as mx
 
-from array_oracle import elementwise, fused, indexing, linear, movement, packed, products, reductions, sampling
+from array_oracle import elementwise, fused, indexing, linear, movement, odd, packed, products, reductions, sampling
 from array_oracle.departures import DEPARTURES
 from array_oracle.record import Recorder, quiet
 
-FAMILIES = [elementwise, reductions, movement, indexing, products, linear, sampling, packed, fused]
+FAMILIES = [elementwise, reductions, movement, indexing, products, linear, sampling, packed, fused, odd]
 
 
 def names():

@@ -47,7 +47,7 @@ INSTEAD = [
     ("PrintOptions printoptions get_printoptions set_printoptions", "the format of `Display`"),
     ("save savez savez_compressed save_safetensors save_gguf load", "the module `files`"),
     ("from_dlpack", "the crate's conversions"),
-    ("grad value_and_grad vjp jvp vmap custom_function checkpoint", "transforms, which are to come"),
+    ("grad value_and_grad vjp jvp vmap custom_function checkpoint", "functions of the same names (`transforms`)"),
     ("compile disable_compile enable_compile", "`Traced`; plans are cached without it"),
     ("export_function import_function exporter FunctionExporter export_to_dot", "the IR's text; ONNX files; `oneir inspect`"),
     ("distributed metal cuda fast.metal_kernel fast.cuda_kernel fast.precompiled_cuda_kernel", "back ends"),
@@ -107,7 +107,8 @@ def page(index, status):
             rows.append([f"`{name}`{note}", states[name], f"{good}/{run}" if counts else "", shown(counts)])
         lines += table(["operation", "state", "cases", "of these, by dtype"], rows)
     lines += ["", "## Where we differ from MLX on purpose", "",
-              "In these cases NumPy decides, in f64 rounded once where it is about numbers.", "",
+              "In these cases NumPy decides, in f64 rounded once where it is about numbers. Of convolutions that is their",
+        "definition, written out as sums over windows in `scripts/array_oracle/products.py`.", "",
               *table(["operations", "why", "cases"],
                      [[", ".join(f"`{n}`" for n in d["ops"]), d["reason"], d["cases"]] for d in index["departures"]])]
     lines += ["", "## Names that are no operations on arrays", "",

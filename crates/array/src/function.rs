@@ -1,8 +1,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oneir_ir::graph::TensorGraph;
-use oneir_ir::{Cut, Place, Spec, Value};
-use oneir_runtime::{Device, Executable, Given, Profile};
+use oneir_ir::{Cut, Place, Spec, Value, verify};
+use oneir_runtime::{Device, Evaluated, Executable, Given, Profile};
 
 use crate::{Array, ArrayError};
 
@@ -15,6 +15,8 @@ pub struct Traced {
     places: Vec<Place>,
     /// The latest plans: a call like one before looks nothing else up.
     plans: Mutex<Vec<Planned>>,
+    /// The captured values on the devices that they were last needed on.
+    bound: Mutex<Vec<(Device, Vec<Evaluated>)>>,
 }
 
 #[derive(Debug)]
@@ -36,12 +38,27 @@ impl Traced {
     pub fn new(inputs: &[Array], outputs: &[Array]) -> Result<Traced, ArrayError> {
         let all = |arrays: &[Array]| arrays.iter().map(|a| a.value().cloned()).collect::<Result<Vec<_>, _>>();
         let lifted = Cut::new(&all(inputs)?, &all(outputs)?).lift()?;
-        Ok(Traced {
-            graph: lifted.graph,
-            captured: lifted.leaves,
-            places: lifted.places,
-            plans: Mutex::default(),
-        })
+        Ok(Traced::of(lifted.graph, lifted.leaves, lifted.places))
+    }
+
+    /// The function that a graph is: its states are arguments like any others, and
+    /// what they hold afterwards are further results, after the graph's own.
+    ///
+    /// # Errors
+    /// When the graph is not a right one.
+    pub fn from_graph(graph: &TensorGraph) -> Result<Traced, ArrayError> {
+        verify::with_bodies(graph)?;
+        let arguments: Vec<Value> =
+            graph.inputs.iter().map(|&id| Value::placeholder(graph.spec(id))).collect();
+        let lifted = Cut::new(&arguments, &graph.as_function().call(&arguments)?).lift()?;
+        let mut traced = Traced::of(lifted.graph, lifted.leaves, lifted.places);
+        traced.set_name(graph.name.clone());
+        Ok(traced)
+    }
+
+    /// A graph whose last inputs are these values.
+    pub(crate) fn of(graph: TensorGraph, captured: Vec<Value>, places: Vec<Place>) -> Traced {
+        Traced { graph, captured, places, plans: Mutex::default(), bound: Mutex::default() }
     }
 
     /// An argument of a function to be traced.
@@ -52,6 +69,11 @@ impl Traced {
     /// The graph.
     pub fn graph(&self) -> &TensorGraph {
         &self.graph
+    }
+
+    /// The computed values that the function reads: the graph's last inputs.
+    pub fn captured(&self) -> &[Value] {
+        &self.captured
     }
 
     /// Names the graph, for dumps.
@@ -72,6 +94,20 @@ impl Traced {
         let rows = |&id: &oneir_ir::graph::TensorId| Given::rows(&self.graph.tensor(id).shape);
         self.executable(device, self.graph.inputs.iter().map(rows).collect())?;
         Ok(())
+    }
+
+    /// The captured values on a device.
+    fn captured_on(&self, device: &Device) -> Result<Vec<Evaluated>, ArrayError> {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, values)) = bound.iter().find(|(d, _)| d.is(device)) {
+            return Ok(values.clone());
+        }
+        let values = self.captured.iter().map(|v| device.bring(v)).collect::<Result<Vec<_>, _>>()?;
+        if bound.len() >= MAX_PLANS {
+            bound.remove(0);
+        }
+        bound.push((device.clone(), values.clone()));
+        Ok(values)
     }
 
     fn executable(&self, device: &Device, given: Vec<Given>) -> Result<Arc<Executable>, ArrayError> {
@@ -142,7 +178,8 @@ impl Traced {
             },
             false => None,
         };
-        let inputs = all().map(|v| device.bring(v)).collect::<Result<Vec<_>, _>>()?;
+        let mut inputs = arguments.iter().map(|v| device.bring(v)).collect::<Result<Vec<_>, _>>()?;
+        inputs.extend(self.captured_on(device)?);
         let mut given: Vec<Given> = inputs.iter().map(Given::of).collect();
         if let Some(uses) = &uses {
             for (given, &donated) in given.iter_mut().zip(uses.donated()) {

@@ -55,6 +55,7 @@ pub mod random;
 mod ranges;
 mod record;
 mod reduction;
+mod saved;
 mod scans;
 mod selection;
 mod sorting;

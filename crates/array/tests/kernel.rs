@@ -77,7 +77,7 @@ fn faults_are_told_by_the_kernels_name() {
     let wrong = Launch::of(&[([3], DType::F32), ([2], DType::F32)]);
     told(both().call(&[&x, &x], &wrong), &["`both` failed", "f32[2]", "f32[3]"]);
     let gpu = Kernel::new("gpu_only", &["x"], &["y"]).cuda("y[i] = x[i];");
-    told(gpu.call(&[&x], &one), &["kernel `gpu_only`", "cpu", "crates/array/tests/kernel.rs"]);
+    told(gpu.call(&[&x], &one), &["`kernel gpu_only`", "cpu", "crates/array/tests/kernel.rs"]);
     let fails = Kernel::new("fails", &["x"], &["y"]).cpu(|_| Err("out of luck".into()));
     told(fails.call(&[&x], &one), &["`fails` failed: out of luck"]);
     let panics = Kernel::new("panics", &["x"], &["y"]).cpu(|inputs| Ok(vec![inputs[7].clone()]));

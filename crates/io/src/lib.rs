@@ -43,4 +43,5 @@ mod stored;
 
 pub use error::IoError;
 pub use format::{Format, open_stored, open_tensors, save_tensors};
+pub use replace::replace;
 pub use stored::{Stored, StringTensor};

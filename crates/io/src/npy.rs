@@ -168,7 +168,7 @@ pub fn write_with(path: impl AsRef<Path>, tensor: &HostTensor, options: Options)
     let path = path.as_ref();
     let at = Place::file(path);
     let prelude = prelude(tensor, options, at, "the array")?;
-    replace::replace(path, |file| write_stream(file, &prelude, tensor, options).map_err(at.os("write")))
+    replace::replaced(path, |file| write_stream(file, &prelude, tensor, options).map_err(at.os("write")))
 }
 
 /// The bytes of a file; errors name the path `<memory>`.

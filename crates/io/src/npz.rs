@@ -134,7 +134,7 @@ pub fn write(
         Compression::Stored => CompressionMethod::Stored,
         Compression::Deflated => CompressionMethod::Deflated,
     };
-    replace::replace(path, |file| {
+    replace::replaced(path, |file| {
         let mut archive = ZipWriter::new(file);
         for (at, member, prelude, tensor) in members {
             let size = (prelude.len() + tensor.dtype().bytes_for(tensor.count()).unwrap_or(0)) as u64;

@@ -45,9 +45,21 @@ impl Drop for Temporary {
     }
 }
 
-/// Writes `path` through a temporary file in its folder, which takes its
-/// place once all bytes are on the disk.
-pub(crate) fn replace(
+/// Writes a file whole or not at all: through a temporary file in its folder, which
+/// takes its place once all bytes are on the disk.
+///
+/// # Errors
+/// When the file cannot be written; it is then as it was.
+pub fn replace(
+    path: impl AsRef<Path>,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), IoError> {
+    let path = path.as_ref();
+    replaced(path, |file| write(file).map_err(Place::file(path).os("write")))
+}
+
+/// As [`replace`], for writers with errors of their own.
+pub(crate) fn replaced(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), IoError>,
 ) -> Result<(), IoError> {
@@ -72,9 +84,9 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("oneir-io-replace-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("file");
-        replace(&path, |file| file.write_all(b"old").map_err(Place::file(&path).os("write"))).unwrap();
+        replaced(&path, |file| file.write_all(b"old").map_err(Place::file(&path).os("write"))).unwrap();
 
-        let refused = replace(&path, |file| {
+        let refused = replaced(&path, |file| {
             file.write_all(&[0; 1 << 17]).map_err(Place::file(&path).os("write"))?;
             Err(IoError::NotOneTensor { path: path.clone(), found: 2 })
         });
@@ -82,7 +94,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 
-        replace(&path, |file| file.write_all(b"new").map_err(Place::file(&path).os("write"))).unwrap();
+        replaced(&path, |file| file.write_all(b"new").map_err(Place::file(&path).os("write"))).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
@@ -91,7 +103,7 @@ mod tests {
     #[test]
     fn paths_without_a_file_name_or_folder_are_refused() {
         for path in ["", "/", "..", "/no/such/folder/file"] {
-            let refused = replace(Path::new(path), |_| Ok(()));
+            let refused = replaced(Path::new(path), |_| Ok(()));
             assert!(matches!(refused, Err(IoError::Os { action: "create", .. })), "{path}");
         }
     }

@@ -131,7 +131,7 @@ pub fn write(
     ordered.sort_by_key(|(_, tensor)| std::cmp::Reverse(tensor.dtype().bits()));
     let header = write_header(&ordered, metadata, path)?;
     let at = Place::file(path);
-    replace::replace(path, |file| {
+    replace::replaced(path, |file| {
         file.write_all(&(header.len() as u64).to_le_bytes()).map_err(at.os("write"))?;
         file.write_all(header.as_bytes()).map_err(at.os("write"))?;
         for (_, tensor) in ordered {

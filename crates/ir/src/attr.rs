@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use oneir_tensor::DType;
 
-use crate::text::{Cursor, TextError, write_string};
+use crate::text::{Cursor, Printer, TextError, write_string};
 
 /// A parameter of a primitive.
 pub(crate) trait Attr: Sized {
     /// Prints the value as [`Attr::read`] reads it.
-    fn write(&self, out: &mut String);
+    fn write(&self, out: &mut Printer);
     /// Parses a printed value.
     fn read(text: &mut Cursor<'_>) -> Result<Self, TextError>;
 }
@@ -27,7 +27,7 @@ pub(crate) trait SizeAttr: Attr {
 macro_rules! number_attr {
     ($($t:ty => $what:literal),*) => {
         $(impl Attr for $t {
-            fn write(&self, out: &mut String) {
+            fn write(&self, out: &mut Printer) {
                 _ = write!(out, "{self}");
             }
             fn read(text: &mut Cursor<'_>) -> Result<Self, TextError> {
@@ -50,7 +50,7 @@ impl SizeAttr for usize {
 }
 
 impl<T: Attr> Attr for Vec<T> {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         out.push('[');
         for (i, item) in self.iter().enumerate() {
             if i > 0 {
@@ -67,7 +67,7 @@ impl<T: Attr> Attr for Vec<T> {
 }
 
 impl<T: Attr> Attr for Box<T> {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         T::write(self, out);
     }
 
@@ -87,7 +87,7 @@ impl SizeAttr for Vec<usize> {
 }
 
 impl Attr for DType {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         out.push_str(self.name());
     }
 
@@ -104,7 +104,7 @@ impl Attr for DType {
 }
 
 impl Attr for Arc<str> {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         write_string(out, self);
     }
 
@@ -136,7 +136,7 @@ impl std::fmt::Debug for Real {
 }
 
 impl Attr for Real {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         _ = write!(out, "{:?}", self.get());
     }
 
@@ -149,7 +149,7 @@ impl Attr for Real {
 macro_rules! name_attr {
     ($t:ty, $what:literal) => {
         impl $crate::attr::Attr for $t {
-            fn write(&self, out: &mut String) {
+            fn write(&self, out: &mut $crate::text::Printer) {
                 out.push_str(self.name());
             }
 
@@ -200,7 +200,7 @@ macro_rules! record {
         pub struct $name { $($(#[$fdoc])* pub $field: $t),* }
 
         impl $crate::attr::Attr for $name {
-            fn write(&self, out: &mut String) {
+            fn write(&self, out: &mut $crate::text::Printer) {
                 out.push('{');
                 let mut first = true;
                 $(

@@ -70,6 +70,24 @@
 //! # Ok::<(), oneir::onnx::OnnxError>(())
 //! ```
 //!
+//! # Functions in files
+//!
+//! A traced function ([`array::Traced`]) is saved to a file of Oneir's own, or
+//! exported as an ONNX model.
+//!
+//! ```
+//! use oneir::array::Traced;
+//! use oneir::ir::Spec;
+//! use oneir::onnx::{ExportOptions, export};
+//! use oneir::DType;
+//!
+//! let x = Traced::argument(Spec::new(DType::F32, [4, 10]));
+//! let function = Traced::new(&[x.clone()], &[x.softmax(&[-1]), x.argmax(&[-1], false)])?;
+//! let model = export(&function, &ExportOptions::new().inputs(&["scores"]).batch("N"))?;
+//! assert_eq!(model.operators(), ["Softmax", "ArgMax", "Cast"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Devices
 //!
 //! Linking a back end registers its devices. The CPU's are always there;
@@ -113,9 +131,10 @@ pub use oneir_runtime as runtime;
 pub use oneir_tensor as tensor;
 
 pub use oneir_array::{
-    Array, ArrayError, Axes, Ellipsis, IndexItem, NewAxis, Operand, PadMode, QuantileMethod, Tree, array,
-    async_eval, eval, eval_on, fast, fft, files, grad, ix, jvp, linalg, ops, random, transforms,
-    value_and_grad, vjp, vmap,
+    Array, ArrayError, Axes, CustomFunction, Ellipsis, IndexItem, Kernel, Launch, NewAxis, Operand, PadMode,
+    QuantileMethod, Tree, array, async_eval, checkpoint, compile, compile_mut, compile_shapeless, cond,
+    custom_function, eval, eval_on, fast, fft, files, fori, grad, ix, jvp, linalg, ops, random, scan,
+    transforms, value_and_grad, value_and_grad_with, vjp, vmap, while_loop,
 };
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
@@ -124,6 +143,11 @@ pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The page about functions in files, run as a test.
+#[cfg(all(doctest, feature = "onnx"))]
+#[doc = include_str!("../../../docs/functions.md")]
+struct Functions;
 
 /// The page for users of NumPy, run as a test.
 #[cfg(doctest)]

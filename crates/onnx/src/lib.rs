@@ -18,6 +18,7 @@ mod call;
 pub mod conformance;
 mod control;
 mod error;
+mod export;
 mod file;
 mod flex_attention;
 mod model;
@@ -29,6 +30,7 @@ mod term;
 mod trace;
 
 pub use error::{ExternalFault, OnnxError, Place, SparseFault, TensorFault, TypeFault, WireFault};
+pub use export::{ExportError, ExportOptions, Exported, export};
 pub use file::{
     AttributeKind, AttributeValue, Attributes, Dim, ElemType, Function, Graph, NodeDef, OnnxFile, Opsets,
     Producer, TensorData, TensorType, ValueInfo, ValueType,

@@ -232,6 +232,11 @@ fn submit_poisoned(
             backend.fill(stream, place, buffer.bytes, POISON)?;
         }
     }
+    if plan.launches.is_empty() {
+        // Results that are inputs are there when all inputs are.
+        let work = Work { launches: &[], buffers: bound, scratch, stream, waits: &waits, after: None };
+        return backend.submit(work);
+    }
     let mut deaths = plan.deaths.iter().peekable();
     for (at, launch) in plan.launches.chunks(1).enumerate() {
         if let Some(scratch) = scratch {

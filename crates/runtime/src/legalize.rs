@@ -226,7 +226,7 @@ impl<'a> Lowering<'a> {
         let operands: Vec<String> =
             op.operands.iter().map(|o| self.graph.operand_spec(o).to_string()).collect();
         let name = match &op.sym {
-            Sym::Prim(Primitive::Kernel(call)) => format!("kernel `{}`", call.name),
+            Sym::Prim(Primitive::Kernel(call)) => format!("kernel {}", call.name),
             sym => sym.name().into(),
         };
         Err(RuntimeError::Unsupported {

@@ -54,14 +54,16 @@ impl Layout {
     }
 
     /// The lowest and highest element addressed; `None` when there are none.
+    /// What no address can name is as far away as can be said.
     pub fn span(&self) -> Option<(isize, isize)> {
         let (mut low, mut high) = (self.offset, self.offset);
         for (&stride, &size) in self.strides.iter().zip(self.shape.iter()) {
             if size == 0 {
                 return None;
             }
-            let reach = stride * (size as isize - 1);
-            if reach < 0 { low += reach } else { high += reach }
+            let steps = isize::try_from(size - 1).unwrap_or(isize::MAX);
+            let reach = stride.saturating_mul(steps);
+            if reach < 0 { low = low.saturating_add(reach) } else { high = high.saturating_add(reach) }
         }
         Some((low, high))
     }

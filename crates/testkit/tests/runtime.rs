@@ -197,7 +197,7 @@ fn a_kernel_without_a_source_here_is_refused_when_planned() {
         let error = device.evaluate(std::slice::from_ref(&y)).unwrap_err();
         assert!(matches!(error, RuntimeError::Unsupported { .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains("`kernel` on (f32[2]), written at node `elsewhere`"), "{text}");
+        assert!(text.contains("`kernel elsewhere` on (f32[2]), written at node `elsewhere`"), "{text}");
     }
 }
 

@@ -73,6 +73,35 @@ fn a_read_waits_for_its_event_only() {
     device.backend().synchronise().unwrap();
 }
 
+/// A plan without launches gives its inputs: they are there when each of them is.
+#[test]
+fn results_that_are_inputs_wait_for_them() {
+    let device = Runtime::global().device("mock").unwrap();
+    let device = device.with_options("late", DeviceOptions { paranoid: true, ..DeviceOptions::default() });
+    let aside = device.on_new_stream().unwrap();
+    let (open, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let held = host(HostFunction::new(move |x: &[HostTensor]| {
+        _ = gate.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        Ok(x.to_vec())
+    }));
+    let x = device.put(&pair([1.0, 2.0])).unwrap().into_value();
+    let slow = Value::record(held, &[&x], Place::Internal).unwrap();
+    aside.evaluate(std::slice::from_ref(&slow)).unwrap();
+    let inputs = [slow, x].map(|value| Evaluated::of(&value).unwrap().clone());
+    let arguments = [(); 2].map(|()| Value::placeholder(Spec::new(DType::F32, [2])));
+    let view = |x: &Value| Value::record(Primitive::ExpandDims(vec![0]), &[x], Place::Internal).unwrap();
+    let outputs = arguments.each_ref().map(view);
+    let graph = Cut::new(&arguments, &outputs).lift().unwrap().graph;
+    let given = inputs.iter().map(Given::of).collect();
+    let results = device.executable(&graph, given).unwrap().run(&device, &inputs, None).unwrap();
+    assert!(!results[0].ready.is_done());
+    open.send(()).unwrap();
+    for result in results {
+        assert_eq!(result.to_host().unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0]);
+    }
+}
+
 /// Memory that other streams may still read is not written before they have.
 #[test]
 fn memory_is_taken_over_after_other_streams() {

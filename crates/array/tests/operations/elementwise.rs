@@ -65,7 +65,7 @@ fn limits_may_be_arrays_numbers_or_none() {
 fn quotients_and_remainders() {
     let (q, r) = ints(&[-7, 7, 1]).divmod(ints(&[2, -2, 0]));
     assert_eq!((values::<i32>(&q), values::<i32>(&r)), (vec![-4, -4, 0], vec![1, -1, 0]));
-    let (q, r) = ops::divmod(&floats(&[-7.0, 5.5]), 2);
+    let (q, r) = ops::divmod(floats(&[-7.0, 5.5]), 2);
     assert_eq!((values::<f32>(&q), values::<f32>(&r)), (vec![-4.0, 2.0], vec![1.0, 1.5]));
     let c = Array::scalar(Complex32::new(1.0, 0.0));
     assert_fails(&c.divmod(&c).1, "divmod", "not defined for complex64");

@@ -24,7 +24,9 @@ const VERSION: u32 = 3;
 pub fn write(path: impl AsRef<Path>, tensors: &[TensorInfo], metadata: &Metadata) -> Result<(), IoError> {
     let path = path.as_ref();
     let (head, alignment) = head(tensors, metadata, path)?;
-    replace::replace(path, |file| put(file, &head, tensors, alignment).map_err(Place::file(path).os("write")))
+    replace::replaced(path, |file| {
+        put(file, &head, tensors, alignment).map_err(Place::file(path).os("write"))
+    })
 }
 
 /// The bytes of a file, as [`write()`] has them; errors name the path `<memory>`.

@@ -5,7 +5,7 @@ use oneir_tensor::{DType, HostTensor};
 
 use crate::attr::Attr;
 use crate::primitive::{Case, Expected};
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 use crate::{BinaryOp, Invalid, Primitive, ReduceOp, Spec, Specs, UnaryOp, Value};
 
 mod activation;
@@ -94,7 +94,7 @@ macro_rules! classes {
         })*
 
         impl Attr for FastOp {
-            fn write(&self, out: &mut String) {
+            fn write(&self, out: &mut Printer) {
                 out.push_str(self.name());
                 match self {
                     $(FastOp::$variant(class) => {

@@ -6,7 +6,7 @@ use oneir_tensor::HostTensor;
 use super::TensorGraph;
 use crate::attr::Attr;
 use crate::primitive::EvalError;
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 use crate::{Cut, Invalid, Spec, Specs, Value, reference, text};
 
 /// A graph that a control-flow primitive runs, from its inputs to its outputs.
@@ -66,7 +66,7 @@ impl fmt::Debug for Body {
 }
 
 impl Attr for Body {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         text::write_graph(out, &self.0);
     }
 

@@ -4,7 +4,7 @@ use oneir_tensor::{DType, HostTensor, Shape};
 
 use crate::Real;
 use crate::attr::Attr;
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 
 /// How a step treats a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ pub enum Fill {
 }
 
 impl Attr for Fill {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         match self {
             Fill::Unfilled => out.push_str("unfilled"),
             Fill::Number(number) => number.write(out),

@@ -1,7 +1,8 @@
-use oneir_tensor::{DType, HostTensor, Layout, Values};
-
-use super::{Access, Dst, Fill, GraphError, Op, Operand, RowSel, Span, Storage, Sym, TensorGraph, TensorId};
-use crate::{BinaryOp, Invalid, Place, Primitive, Value, reference};
+use super::accesses::{replaced, replaced_at, viewed};
+use super::{
+    Access, Class, Dst, Fill, GraphError, Op, Operand, RowSel, Span, Storage, Sym, TensorGraph, TensorId,
+};
+use crate::{Place, Primitive, Value, reference};
 
 /// A graph as a function of values.
 pub struct Function<'a>(&'a TensorGraph);
@@ -19,20 +20,29 @@ impl TensorGraph {
 impl Function<'_> {
     /// Records the graph on one value per graph input. The results are the
     /// graph's outputs, then its states in the order in which they stand among
-    /// the inputs.
+    /// the inputs. A write into rows that a parameter names is moved inside
+    /// where it would leave its table; a step refuses such a parameter.
+    ///
+    /// The results are recorded like any others, so functions differentiate and
+    /// batch:
     ///
     /// # Errors
     /// When the arguments do not fit the graph.
     ///
     /// ```
-    /// use oneir_ir::{Cut, Spec, Value, graph::TensorGraph};
+    /// use oneir_ir::{Cut, Spec, Value, reference, transform};
     /// use oneir_tensor::DType;
     ///
     /// let x = Value::placeholder(Spec::new(DType::F32, [2]));
     /// let y = x.add(&x)?;
     /// let graph = Cut::new(&[x], &[y]).lift()?.graph;
-    /// let again = graph.as_function().call(&[Value::placeholder(Spec::new(DType::F32, [2]))])?;
-    /// assert_eq!(again[0].spec(), &Spec::new(DType::F32, [2]));
+    ///
+    /// let z = Value::placeholder(Spec::new(DType::F32, [2]));
+    /// let doubled = graph.as_function().call(&[z.clone()])?;
+    /// let ones = z.filled_like(1.0)?;
+    /// let slope = transform::vjp(&doubled, &[z], &[Some(ones)])?;
+    /// let slope = slope[0].as_ref().and_then(|v| reference::fold(v).ok().flatten());
+    /// assert_eq!(slope.map(|s| s.to_vec::<f32>()), Some(Ok(vec![2.0, 2.0])));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn call(&self, arguments: &[Value]) -> Result<Vec<Value>, GraphError> {
@@ -76,11 +86,6 @@ struct Replay<'a> {
     values: Vec<Option<Value>>,
 }
 
-fn record(op: &str, primitive: Primitive, inputs: &[&Value]) -> Result<Value, GraphError> {
-    Value::record(primitive, inputs, Place::Internal)
-        .map_err(|why| GraphError::Inference { op: op.into(), why })
-}
-
 impl Replay<'_> {
     fn get(&self, id: TensorId) -> Result<Value, GraphError> {
         self.values[id.at()].clone().ok_or_else(|| GraphError::ReadBeforeWrite {
@@ -90,39 +95,35 @@ impl Replay<'_> {
         })
     }
 
-    /// The elements that an access sees: a gather from the flat tensor, which
-    /// any layout can be said with.
+    /// The elements that an access sees.
     fn read(&self, operand: &Operand) -> Result<Value, GraphError> {
         let whole = self.get(operand.tensor)?;
-        if operand.access == Access::Whole {
-            return Ok(whole);
+        match operand.access {
+            Access::Whole => Ok(whole),
+            _ => viewed(&whole, &self.graph.layout(operand)),
         }
-        let layout = self.graph.layout(operand);
-        let flat = record("an access", Primitive::Reshape(vec![whole.spec().count()]), &[&whole])?;
-        let taken = record(
-            "an access",
-            Primitive::Gather { axes: vec![0], slice_sizes: vec![1] },
-            &[&flat, &places(&layout)?],
-        )?;
-        record("an access", Primitive::Reshape(layout.shape.to_vec()), &[&taken])
     }
 
     fn op(&mut self, op: &Op) -> Result<(), GraphError> {
-        if let Sym::Fused(fused) = &op.sym {
-            for part in &fused.definition {
-                self.op(part)?;
-            }
-            return Ok(());
-        }
         let inputs = op.operands.iter().map(|o| self.read(o)).collect::<Result<Vec<_>, _>>()?;
-        let made = match &op.sym {
-            Sym::Prim(primitive) => {
+        // A fused op stays one: nothing outside needs what its definition hides.
+        let primitive = match &op.sym {
+            Sym::Prim(primitive) => Some(primitive.clone()),
+            Sym::Fused(fused) => Some(match &fused.class {
+                Class::Fast(fast) => Primitive::Fast(fast.clone()),
+                Class::Region(region) => Primitive::Compiled(region.clone()),
+            }),
+            Sym::View => None,
+        };
+        let made = match primitive {
+            Some(primitive) => {
                 let refs: Vec<&Value> = inputs.iter().collect();
-                Value::record_all(primitive.clone(), &refs, Place::Internal)
-                    .map_err(|why| GraphError::Inference { op: primitive.name().into(), why })?
+                let name = op.sym.name();
+                Value::record_all(primitive, &refs, Place::Internal)
+                    .map_err(|why| GraphError::Inference { op: name.into(), why })?
                     .into_vec()
             }
-            _ => inputs,
+            None => inputs,
         };
         for (result, value) in op.results.iter().zip(made) {
             self.values[result.tensor.at()] = Some(match result.dst {
@@ -133,7 +134,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// The table with rows replaced: a scatter into the flat table.
+    /// The table with rows replaced.
     fn rows(
         &self,
         table: TensorId,
@@ -143,40 +144,12 @@ impl Replay<'_> {
         span: Span,
     ) -> Result<Value, GraphError> {
         let table = self.get(table)?;
-        let (count, written) = (table.spec().count(), value.spec().count());
-        let first = match row {
-            RowSel::Fixed(row) => row as i64,
-            RowSel::Param(_) => 1,
+        let layout = |first: i64| {
+            reference::rows_layout("rows", table.spec().count(), value.spec().count(), pitch, first, span)
         };
-        let layout = reference::rows_layout("rows", count, written, pitch, first, span)?;
-        let mut at = places(&layout)?;
-        if let RowSel::Param(id) = row {
-            // Rows count from 1.
-            let number = record("rows", Primitive::AsType(DType::I64), &[&self.get(id)?])?;
-            let number = record("rows", Primitive::Reshape(vec![]), &[&number])?;
-            let inference = |why: Invalid| GraphError::Inference { op: "rows".into(), why };
-            let before = number.subtract(&number.filled_like(1.0).map_err(inference)?).map_err(inference)?;
-            let moved =
-                before.multiply(&before.filled_like(pitch as f64).map_err(inference)?).map_err(inference)?;
-            let moved = moved.broadcast(&at.spec().shape).map_err(inference)?;
-            at = at.binary(BinaryOp::Add, &moved).map_err(inference)?;
+        match row {
+            RowSel::Fixed(row) => replaced(&table, &layout(row as i64)?, value),
+            RowSel::Param(id) => replaced_at(&table, &self.get(id)?, pitch, &layout(1)?, value),
         }
-        let flat = record("rows", Primitive::Reshape(vec![count]), &[&table])?;
-        let updates = record("rows", Primitive::Reshape(vec![written]), &[value])?;
-        let reduce = crate::primitive::ScatterReduce::None;
-        let scattered = record("rows", Primitive::ScatterAxis { axis: 0, reduce }, &[&flat, &at, &updates])?;
-        record("rows", Primitive::Reshape(table.spec().shape.to_vec()), &[&scattered])
     }
-}
-
-/// The places of a layout's elements, as a vector of indices.
-fn places(layout: &Layout) -> Result<Value, GraphError> {
-    let all: Vec<i64> = layout.offsets().map(|at| at as i64).collect();
-    HostTensor::from_values(DType::I64, &[all.len()], &Values::Signed(all)).map(Value::constant).map_err(
-        |e| GraphError::Interface {
-            what: "an access".into(),
-            expected: "indices".into(),
-            found: e.to_string(),
-        },
-    )
 }

@@ -1,6 +1,7 @@
 //! The tensor graph: a cut of a program as the ops it runs and the tensors
 //! they touch.
 
+mod accesses;
 mod body;
 mod error;
 mod facts;
@@ -21,7 +22,7 @@ pub use region::{Region, RegionStep, StepArg};
 pub use step_io::{QuantFormat, SeqIo, StepIo};
 pub use touches::Touches;
 
-use crate::{Spec, Specs};
+use crate::{Primitive, Spec, Specs};
 
 /// Names a tensor of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -160,6 +161,23 @@ impl TensorGraph {
         self.lifted = next;
         self.dead.clear();
         self.folded.clear();
+    }
+
+    /// The primitives of all ops, and of the definitions of fused ones; not those
+    /// of bodies.
+    pub fn primitives(&self) -> Vec<&Primitive> {
+        fn of<'a>(ops: &'a [Op], found: &mut Vec<&'a Primitive>) {
+            for op in ops {
+                match &op.sym {
+                    Sym::Prim(primitive) => found.push(primitive),
+                    Sym::Fused(fused) => of(&fused.definition, found),
+                    Sym::View => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        of(&self.ops, &mut found);
+        found
     }
 
     /// Which ops read and write each tensor.

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use crate::attr::Attr;
 use crate::primitive::{EvalError, StepOp};
 use crate::scalar::{BinaryOp, UnaryOp};
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 use crate::{Invalid, Place, Primitive, Spec, Specs, Value};
 
 /// What a step reads.
@@ -130,7 +130,7 @@ impl Region {
 }
 
 impl Attr for Region {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         out.push_str(&format!("{{inputs {}; ", self.inputs));
         for step in &self.steps {
             match step.op {

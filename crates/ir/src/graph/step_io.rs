@@ -16,6 +16,14 @@ pub struct StepIo {
     pub more: Vec<SeqIo>,
 }
 
+impl StepIo {
+    /// Every tensor that is named.
+    pub fn tensors(&self) -> Vec<TensorId> {
+        let first = [self.token, self.position, self.logits, self.next];
+        first.into_iter().chain(self.more.iter().flat_map(|s| [s.position, s.logits, s.next])).collect()
+    }
+}
+
 /// A batch's sequence past its first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SeqIo {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Applied, Batched, Slots};
 use crate::attr::Attr;
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 use crate::transform::TransformError;
 
 /// Tangents of results from those of inputs, or cotangents of inputs from those of
@@ -31,7 +31,7 @@ pub struct GivenRules {
 /// How transforms see the call of a function.
 ///
 /// Any two are equal: what a call computes does not depend on them. A text does
-/// not hold rules; what is read back has none.
+/// not hold rules that were given; what is read back has none.
 #[derive(Clone, Default)]
 pub enum CustomRules {
     /// They go through the function.
@@ -91,12 +91,14 @@ impl fmt::Debug for CustomRules {
 }
 
 impl Attr for CustomRules {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         out.push_str(&format!("{self:?}"));
     }
 
     fn read(text: &mut Cursor<'_>) -> Result<Self, TextError> {
-        if text.take("none") || text.take("recompute") || text.take("given") {
+        if text.take("recompute") {
+            Ok(CustomRules::Recompute)
+        } else if text.take("none") || text.take("given") {
             Ok(CustomRules::None)
         } else {
             Err(text.error("`none`, `recompute` or `given`"))

@@ -11,7 +11,7 @@ use crate::attr::{Attr, SizeAttr};
 use crate::fast::FastOp;
 use crate::graph::{Body, Region};
 use crate::scalar::{BinaryOp, UnaryOp};
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 use crate::{Invalid, Spec, Specs};
 
 mod case;
@@ -118,14 +118,20 @@ macro_rules! primitives {
 
             /// Prints the primitive as [`Primitive::read`] reads it.
             pub fn write(&self, out: &mut String) {
+                let mut printer = Printer::default();
+                self.print(&mut printer);
+                out.push_str(&printer);
+            }
+
+            pub(crate) fn print(&self, out: &mut Printer) {
                 out.push_str(self.name());
                 match self {
                     $(Primitive::$variant $(($tf))? $({ $($sf),* })? => {
                         #[allow(unused_mut, reason = "a primitive may have no parameters")]
                         let mut parameters: Vec<Printed<'_>> = Vec::new();
-                        $(let $tf = |out: &mut String| Attr::write($tf, out);
+                        $(let $tf = |out: &mut Printer| Attr::write($tf, out);
                           parameters.push((stringify!($tf), &$tf));)?
-                        $($(let $sf = |out: &mut String| Attr::write($sf, out);)*
+                        $($(let $sf = |out: &mut Printer| Attr::write($sf, out);)*
                           $(parameters.push((stringify!($sf), &$sf));)*)?
                         write_parameters(out, &parameters);
                     })*
@@ -489,9 +495,9 @@ primitives! {
 }
 
 /// A parameter's name, and what prints its value.
-type Printed<'a> = (&'a str, &'a dyn Fn(&mut String));
+type Printed<'a> = (&'a str, &'a dyn Fn(&mut Printer));
 
-fn write_parameters(out: &mut String, parameters: &[Printed<'_>]) {
+fn write_parameters(out: &mut Printer, parameters: &[Printed<'_>]) {
     if parameters.is_empty() {
         return;
     }
@@ -536,6 +542,16 @@ impl Primitive {
     /// of a view, and where strides can say it.
     pub fn view(&self, input: &Layout) -> Option<Layout> {
         self.rules(|rules| rules.view(input))
+    }
+
+    /// The graphs that control flow runs.
+    pub fn bodies(&self) -> Vec<&Body> {
+        match self {
+            Primitive::If { then, otherwise } => vec![then, otherwise],
+            Primitive::While { condition, body, .. } => vec![condition, body],
+            Primitive::ScanOver { body, .. } => vec![body],
+            _ => Vec::new(),
+        }
     }
 
     /// The element-wise step that this is, if it is one.

@@ -9,7 +9,7 @@ use oneir_tensor::{DType, HostTensor};
 use super::CustomRules;
 use crate::attr::{Attr, choices, record};
 use crate::graph::Fill;
-use crate::text::{Cursor, TextError};
+use crate::text::{Cursor, Printer, TextError};
 
 choices! {
     /// Which extreme an index is taken of.
@@ -258,7 +258,7 @@ impl fmt::Debug for HostFunction {
 }
 
 impl Attr for HostFunction {
-    fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut Printer) {
         out.push_str(&format!("{self:?}"));
     }
 

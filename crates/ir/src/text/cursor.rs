@@ -1,5 +1,9 @@
 use std::fmt;
 
+use oneir_tensor::HostTensor;
+
+use super::Printer;
+
 /// Why a text is not a graph: where, what was expected and what was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}, found {found}")]
@@ -20,12 +24,24 @@ pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// Values that the text names by their places.
+    apart: &'a [HostTensor],
 }
 
 impl<'a> Cursor<'a> {
     /// The start of `text`.
     pub fn new(text: &'a str) -> Self {
-        Cursor { text, at: 0, depth: 0 }
+        Cursor { text, at: 0, depth: 0, apart: &[] }
+    }
+
+    /// The start of `text`, some values of which stand apart.
+    pub(super) fn with_values(text: &'a str, apart: &'a [HostTensor]) -> Self {
+        Cursor { apart, ..Cursor::new(text) }
+    }
+
+    /// The value at a place among those that stand apart.
+    pub(super) fn apart(&self, place: usize) -> Option<&'a HostTensor> {
+        self.apart.get(place)
     }
 
     /// Goes one level deeper, which must not pass `limit`.
@@ -187,7 +203,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Writes a string in double quotes, escaped as [`Cursor::string`] reads it.
-pub(crate) fn write_string(out: &mut String, text: &str) {
+pub(crate) fn write_string(out: &mut Printer, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

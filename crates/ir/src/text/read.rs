@@ -50,8 +50,9 @@ pub(crate) fn read_graph(text: &mut Cursor<'_>) -> Result<TensorGraph, TextError
     }
     text.leave();
     let known = graph.tensors.len();
-    let named =
-        graph.inputs.iter().chain(&graph.outputs).copied().chain(graph.ops.iter().flat_map(tensors_of));
+    let across = graph.step.iter().flat_map(StepIo::tensors);
+    let given = graph.inputs.iter().chain(&graph.outputs).copied();
+    let named = given.chain(across).chain(graph.ops.iter().flat_map(tensors_of));
     if let Some(id) = named.into_iter().find(|id| id.at() >= known) {
         return Err(text.error(format!("a graph that declares tensor %{}", id.0)));
     }
@@ -172,6 +173,22 @@ fn read_tensor(text: &mut Cursor<'_>) -> Result<Tensor, TextError> {
 
 fn read_values(text: &mut Cursor<'_>, dtype: DType, shape: &[usize]) -> Result<HostTensor, TextError> {
     use oneir_tensor::Class;
+    if text.take("apart") {
+        let place: usize = text.number("the place of a value")?;
+        return match text.apart(place) {
+            Some(value) if value.dtype() == dtype && value.shape()[..] == *shape => Ok(value.clone()),
+            // Elements below a byte may be given as their bytes.
+            Some(value) if dtype.bits() < 8 && value.dtype() == DType::U8 => {
+                HostTensor::from_bytes(dtype, shape, &value.bytes())
+                    .map_err(|e| text.error(format!("as many bytes as value {place} has ({e}), before here")))
+            }
+            Some(value) => {
+                let found = format!("{}{}", value.dtype(), value.shape());
+                Err(text.error(format!("the type and shape of value {place}, {found}, before here")))
+            }
+            None => Err(text.error("the place of a value that there is, before here")),
+        };
+    }
     let made = if text.take("bytes") {
         let digits = text.string()?;
         let bytes: Option<Vec<u8>> = (0..digits.len())
@@ -285,6 +302,9 @@ fn read_operand(text: &mut Cursor<'_>) -> Result<Operand, TextError> {
         let strides = Vec::<isize>::read(text)?;
         if strides.len() != shape.rank() {
             return Err(text.error("as many strides as dimensions, before here"));
+        }
+        if shape.checked_count(DType::Complex64).is_err() {
+            return Err(text.error("a shape whose bytes an address can name, before here"));
         }
         text.expect("}")?;
         Access::View(Box::new(Layout { offset, shape, strides: strides.into() }))

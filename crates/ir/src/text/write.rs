@@ -2,14 +2,17 @@ use std::fmt::Write;
 
 use oneir_tensor::{HostTensor, Values};
 
-use super::write_string;
+use super::{Printer, write_string};
 use crate::attr::Attr;
 use crate::graph::{
     Access, Class, Dst, Elem, Fill, Op, Operand, RowSel, Span, Storage, Sym, Tensor, TensorGraph, TensorId,
 };
 
+/// The most values that print as numbers.
+const FEW: usize = 64;
+
 /// Prints a graph; a graph inside another is indented by its place in it only.
-pub(crate) fn write_graph(out: &mut String, graph: &TensorGraph) {
+pub(crate) fn write_graph(out: &mut Printer, graph: &TensorGraph) {
     out.push_str("graph ");
     write_string(out, &graph.name);
     out.push_str(" {\n");
@@ -54,7 +57,7 @@ fn ids(ids: &[TensorId]) -> String {
     ids.iter().map(|id| format!("%{}", id.0)).collect::<Vec<_>>().join(", ")
 }
 
-fn write_tensor(out: &mut String, tensor: &Tensor) {
+fn write_tensor(out: &mut Printer, tensor: &Tensor) {
     _ = write!(out, "{} {}{}", tensor.role.name(), tensor.dtype, tensor.shape);
     if tensor.elem != Elem::of(tensor.dtype) {
         out.push_str(if tensor.elem == Elem::Real { " real" } else { " int" });
@@ -87,15 +90,21 @@ fn write_tensor(out: &mut String, tensor: &Tensor) {
 }
 
 /// Few numbers print as numbers; many, or some that have no exact decimal
-/// form, as their bytes.
-fn write_values(out: &mut String, value: &HostTensor) {
+/// form, as their bytes, or by their place among values that stand apart.
+fn write_values(out: &mut Printer, value: &HostTensor) {
+    if value.count() > FEW
+        && let Some(place) = out.apart(value)
+    {
+        _ = write!(out, "apart {place}");
+        return;
+    }
     let plain = match value.values() {
-        Ok(Values::Float(v)) if v.len() <= 64 && v.iter().all(|x| !x.is_nan()) => {
+        Ok(Values::Float(v)) if v.len() <= FEW && v.iter().all(|x| !x.is_nan()) => {
             Some(v.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>())
         }
-        Ok(Values::Signed(v)) if v.len() <= 64 => Some(v.iter().map(i64::to_string).collect()),
-        Ok(Values::Unsigned(v)) if v.len() <= 64 => Some(v.iter().map(u64::to_string).collect()),
-        Ok(Values::Bool(v)) if v.len() <= 64 => Some(v.iter().map(bool::to_string).collect()),
+        Ok(Values::Signed(v)) if v.len() <= FEW => Some(v.iter().map(i64::to_string).collect()),
+        Ok(Values::Unsigned(v)) if v.len() <= FEW => Some(v.iter().map(u64::to_string).collect()),
+        Ok(Values::Bool(v)) if v.len() <= FEW => Some(v.iter().map(bool::to_string).collect()),
         _ => None,
     };
     match plain {
@@ -112,7 +121,7 @@ fn write_values(out: &mut String, value: &HostTensor) {
     }
 }
 
-fn write_op(out: &mut String, op: &Op, depth: usize) {
+fn write_op(out: &mut Printer, op: &Op, depth: usize) {
     let indent = "  ".repeat(depth);
     out.push_str(&indent);
     for (i, result) in op.results.iter().enumerate() {
@@ -134,7 +143,7 @@ fn write_op(out: &mut String, op: &Op, depth: usize) {
     }
     out.push_str(" = ");
     match &op.sym {
-        Sym::Prim(primitive) => primitive.write(out),
+        Sym::Prim(primitive) => primitive.print(out),
         Sym::View => out.push_str("view_of"),
         Sym::Fused(fused) => {
             out.push_str("fused ");
@@ -169,7 +178,7 @@ fn write_op(out: &mut String, op: &Op, depth: usize) {
     out.push('\n');
 }
 
-fn write_operand(out: &mut String, operand: &Operand) {
+fn write_operand(out: &mut Printer, operand: &Operand) {
     _ = write!(out, "%{}", operand.tensor.0);
     match &operand.access {
         Access::Whole => {}

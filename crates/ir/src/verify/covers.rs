@@ -6,7 +6,10 @@ use crate::graph::{GraphError, OpId, TensorGraph};
 /// # Errors
 /// The first lifted op that is not.
 pub fn covers(graph: &TensorGraph) -> Result<(), GraphError> {
-    let mut seen = vec![false; graph.lifted as usize];
+    let listed = graph.ops.iter().map(|op| op.covers.len()).sum::<usize>();
+    // Not more are looked for than are listed, and the first that is not.
+    let looked_for = (graph.lifted as usize).min(listed + graph.dead.len() + graph.folded.len() + 1);
+    let mut seen = vec![false; looked_for];
     let all = graph
         .ops
         .iter()
@@ -15,6 +18,7 @@ pub fn covers(graph: &TensorGraph) -> Result<(), GraphError> {
         .chain(graph.dead.iter().chain(&graph.folded).map(|&c| (graph.ops.len(), c)));
     for (op, OpId(lifted)) in all {
         match seen.get_mut(lifted as usize) {
+            None if lifted < graph.lifted => {}
             None => return Err(GraphError::Unknown { op, what: "lifted op", id: lifted }),
             Some(slot) if *slot => return Err(GraphError::CoveredTwice(lifted)),
             Some(slot) => *slot = true,

@@ -27,6 +27,19 @@ pub fn graph(graph: &TensorGraph) -> Result<(), GraphError> {
     definition(graph)
 }
 
+/// As [`graph`], and of every graph that its control flow runs: for graphs from
+/// elsewhere, whose bodies nothing has checked yet.
+///
+/// # Errors
+/// The first that does not hold.
+pub fn with_bodies(graph: &TensorGraph) -> Result<(), GraphError> {
+    self::graph(graph)?;
+    for primitive in graph.primitives() {
+        primitive.bodies().into_iter().try_for_each(|body| with_bodies(body.graph()))?;
+    }
+    Ok(())
+}
+
 /// A tensor as messages name it.
 fn named(graph: &TensorGraph, id: TensorId) -> String {
     match graph.tensors.get(id.at()).and_then(|t| t.name.as_deref()) {

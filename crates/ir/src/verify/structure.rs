@@ -18,6 +18,14 @@ pub fn structure(graph: &TensorGraph) -> Result<(), GraphError> {
     for &id in graph.inputs.iter().chain(&graph.outputs) {
         known(id, graph.ops.len())?;
     }
+    let mut given = vec![false; graph.tensors.len()];
+    if let Some(&id) = graph.inputs.iter().find(|id| std::mem::replace(&mut given[id.at()], true)) {
+        return Err(GraphError::Interface {
+            what: "the inputs".into(),
+            expected: "each tensor once".into(),
+            found: format!("{} twice", named(graph, id)),
+        });
+    }
     for (at, op) in graph.ops.iter().enumerate() {
         check(graph, at, op, &known)?;
     }

@@ -7,8 +7,8 @@ use oneir_ir::{Primitive, Spec, Value};
 use oneir_tensor::HostTensor;
 
 use crate::calls::{
-    Random, computed, is_single, is_smooth, leaves, moved, parts, points, record, reversed, runs, spec_of,
-    subject,
+    Random, computed, has_floats, is_single, is_smooth, leaves, moved, parts, points, record, reversed, runs,
+    spec_of, subject,
 };
 use crate::found::{Checked, Verdict};
 
@@ -162,7 +162,7 @@ pub(crate) fn vmap_of_vjp(case: &Case, random: &mut Random) -> Vec<Checked> {
         Err(error) => return vec![Err(error)],
     };
     let specs: Vec<&Spec> = graph.given.iter().map(Value::spec).collect();
-    if specs.len() == case.inputs.len() || !specs[..case.inputs.len()].iter().any(|s| is_smooth(s)) {
+    if !has_floats(case) {
         return vec![Ok(Verdict::NoFloats)];
     }
     if graph.found.is_empty() {

@@ -6,8 +6,8 @@ use oneir_ir::{BinaryOp, Primitive, Spec, Value};
 use oneir_tensor::HostTensor;
 
 use crate::calls::{
-    Random, computed, filled, is_single, is_smooth, leaves, moved, of_parts, parts, record, results, runs,
-    sized, spec_of,
+    Random, computed, filled, has_floats, is_single, is_smooth, leaves, moved, of_parts, parts, record,
+    results, runs, sized, spec_of,
 };
 use crate::found::{Checked, Verdict};
 
@@ -33,13 +33,6 @@ struct Along {
 /// How fast a number changes; one that stays infinite does not.
 fn slope(high: f64, low: f64, by: f64) -> f64 {
     if high == low { 0.0 } else { (high - low) / by }
-}
-
-/// Whether there is something to differentiate.
-fn has_floats(case: &Case) -> bool {
-    let changes = |s: &Spec| is_smooth(s) && s.count() > 0;
-    case.inputs.iter().any(|x| changes(&spec_of(x)))
-        && results(&case.primitive, &case.inputs).unwrap().iter().any(changes)
 }
 
 /// A point near the case's own, away from kinks and ties, where differences and

@@ -11,10 +11,12 @@ mod calls;
 mod derivatives;
 mod exact;
 mod found;
+mod members;
 mod twice;
 mod undefined;
 
 use std::collections::BTreeMap;
+use std::hash::DefaultHasher;
 use std::sync::LazyLock;
 
 use calls::{smooth_subject, subject};
@@ -52,6 +54,16 @@ fn a_batch_of_cotangents_is_a_loop_of_them() {
 #[test]
 fn derivatives_of_derivatives_are_those_of_differences() {
     JVP_OF_VJP.check();
+}
+
+/// What holds sizes would be wrong on other shapes.
+#[test]
+fn primitives_that_hold_sizes_say_so() {
+    for case in Primitive::cases() {
+        let mut sizes = Vec::new();
+        case.primitive.hash_form(&mut DefaultHasher::new(), &mut sizes);
+        assert!(sizes.is_empty() || case.primitive.fixes_shape(), "{:?} holds {sizes:?}", case.primitive);
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@ use oneir_ir::transform::jvp;
 use oneir_tensor::HostTensor;
 
 use crate::calls::{
-    Random, Reversed, computed, filled, is_single, is_smooth, moved, parts, points, reversed, runs,
+    Random, Reversed, computed, filled, has_floats, is_single, is_smooth, moved, parts, points, reversed,
+    runs,
 };
 use crate::found::{Checked, Verdict};
 
@@ -17,7 +18,7 @@ pub(crate) fn jvp_of_vjp(case: &Case, random: &mut Random) -> Vec<Checked> {
 
 fn near(case: &Case, random: &mut Random) -> Checked {
     let graph = reversed(case)?;
-    if !graph.given.iter().any(|leaf| is_smooth(leaf.spec())) || case.inputs.len() == graph.given.len() {
+    if !has_floats(case) {
         return Ok(Verdict::NoFloats);
     }
     if !runs(case) {

@@ -38,9 +38,9 @@ impl Lines {
         }
     }
 
-    /// How many there are.
+    /// How many there are: none, where they have no elements.
     pub(super) fn count(&self) -> usize {
-        self.starts.count()
+        if self.len == 0 { 0 } else { self.starts.count() }
     }
 
     /// Where a line of the operand begins.

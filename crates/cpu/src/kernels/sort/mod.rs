@@ -58,7 +58,7 @@ impl KernelRow for Sort {
             return Answer::No;
         }
         let lines = Lines::new(&x.layout, axis);
-        let shared = lines.len >= LONG && lines.count() < 2 * request.threads;
+        let shared = lines.len >= LONG && (1..2 * request.threads).contains(&lines.count());
         let walk = Walk { lines, shared };
         macro_rules! told {
             ($t:ty) => {

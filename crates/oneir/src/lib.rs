@@ -149,6 +149,11 @@ struct Readme;
 #[doc = include_str!("../../../docs/functions.md")]
 struct Functions;
 
+/// The tour, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tour.md")]
+struct Tour;
+
 /// The page for users of NumPy, run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/for-numpy-users.md")]

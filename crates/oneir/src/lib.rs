@@ -134,7 +134,7 @@ pub use oneir_array::{
     Array, ArrayError, Axes, CustomFunction, Ellipsis, IndexItem, Kernel, Launch, NewAxis, Operand, PadMode,
     QuantileMethod, Tree, array, async_eval, checkpoint, compile, compile_mut, compile_shapeless, cond,
     custom_function, eval, eval_on, fast, fft, files, fori, grad, ix, jvp, linalg, ops, random, scan,
-    transforms, value_and_grad, value_and_grad_with, vjp, vmap, while_loop,
+    transforms, value_and_grad, value_and_grad_with, vjp, vmap, vmap_over, while_loop,
 };
 pub use oneir_runtime::{Device, Runtime};
 pub use oneir_tensor::{Complex32, DType, Element, HostTensor, Shape, bf16, f16};

@@ -46,7 +46,9 @@ fn check(device: &Device, case: &Case) {
             }
         }
         // A kernel without a source is refused before it runs.
-        (Err(EvalError::NoSource { .. }), Err(f)) => assert!(f.contains("no kernel for `kernel double`"), "{f}"),
+        (Err(EvalError::NoSource { .. }), Err(f)) => {
+            assert!(f.contains("no kernel for `kernel double`"), "{f}")
+        }
         (Err(e), Err(f)) => assert!(f.contains(&e.to_string()), "{}: {what}: {f} but {e}", device.name()),
         (e, f) => panic!("{}: {what}: {f:?} but {e:?}", device.name()),
     }

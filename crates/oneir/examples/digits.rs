@@ -245,7 +245,7 @@ fn data(path: &Path) -> Result<Data, ArrayError> {
     let labels = named["labels"].astype(DType::I32);
     let count = labels.shape()[0];
     let order = random::permutation(count as i32, 0, Some(&random::key(SPLIT)));
-    let part = |x: &Array, from: usize, to: usize| x.take(&order.narrow(0, from, to - from), 0);
+    let part = |x: &Array, from: usize, to: usize| x.take(order.narrow(0, from, to - from), 0);
     let split = count - HELD_OUT;
     let data = Data {
         train: (part(&pictures, 0, split), part(&labels, 0, split)),

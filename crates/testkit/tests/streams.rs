@@ -1,7 +1,7 @@
 //! Streams and events: work beside other work, reads that wait for what they
 //! need only, and errors that stay with the values that they spoil.
 
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use oneir_cpu as _;
@@ -73,18 +73,24 @@ fn a_read_waits_for_its_event_only() {
     device.backend().synchronise().unwrap();
 }
 
-/// A plan without launches gives its inputs: they are there when each of them is.
-#[test]
-fn results_that_are_inputs_wait_for_them() {
-    let device = Runtime::global().device("mock").unwrap();
-    let device = device.with_options("late", DeviceOptions { paranoid: true, ..DeviceOptions::default() });
-    let aside = device.on_new_stream().unwrap();
+/// A kernel that gives its input, once the gate is opened.
+fn gated() -> (Sender<()>, Primitive) {
     let (open, gate) = channel::<()>();
     let gate = Mutex::new(gate);
     let held = host(HostFunction::new(move |x: &[HostTensor]| {
         _ = gate.lock().unwrap_or_else(PoisonError::into_inner).recv();
         Ok(x.to_vec())
     }));
+    (open, held)
+}
+
+/// A plan without launches gives its inputs: they are there when each of them is.
+#[test]
+fn results_that_are_inputs_wait_for_them() {
+    let device = Runtime::global().device("mock").unwrap();
+    let device = device.with_options("late", DeviceOptions { paranoid: true, ..DeviceOptions::default() });
+    let aside = device.on_new_stream().unwrap();
+    let (open, held) = gated();
     let x = device.put(&pair([1.0, 2.0])).unwrap().into_value();
     let slow = Value::record(held, &[&x], Place::Internal).unwrap();
     aside.evaluate(std::slice::from_ref(&slow)).unwrap();
@@ -108,12 +114,7 @@ fn memory_is_taken_over_after_other_streams() {
     let device = Runtime::global().device("mock").unwrap();
     let device = device.with_options("beside", DeviceOptions::default());
     let aside = device.on_new_stream().unwrap();
-    let (open, gate) = channel::<()>();
-    let gate = Mutex::new(gate);
-    let held = host(HostFunction::new(move |x: &[HostTensor]| {
-        _ = gate.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        Ok(x.to_vec())
-    }));
+    let (open, held) = gated();
     let x = device.put_writable(&pair([1.0, 2.0])).unwrap().into_value();
     let slow = Value::record(held, &[&x], Place::Internal).unwrap();
     let read_later = slow.add(&x).unwrap();

@@ -11,6 +11,7 @@ use oneir_ir::graph::Body;
 use oneir_ir::transform::{beside, body};
 use oneir_ir::{Place, Primitive, Spec, Value};
 
+use super::compile::whole;
 use super::{Call, parts, values};
 use crate::{Array, DType, Reason, Tree};
 
@@ -54,7 +55,7 @@ impl<U: Tree> Turn<U> {
 fn filled<T: Tree>(like: &T, made: Result<Vec<Array>, Array>) -> T {
     match made {
         Ok(made) => like.with_arrays(&mut made.into_iter()),
-        Err(failed) => like.with_arrays(&mut std::iter::repeat(failed)),
+        Err(failed) => whole(like, &failed),
     }
 }
 

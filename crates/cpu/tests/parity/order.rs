@@ -8,23 +8,6 @@ use oneir_tensor::{DType, HostTensor, Values};
 
 use super::{Numbers, Stored, device, run};
 
-const DTYPES: [DType; 14] = [
-    DType::Bool,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-    DType::Complex64,
-];
-
 /// Few numbers, so that many are equal, some of them zeros of either sign, and no
 /// number here and there; or, of integers, numbers of all magnitudes.
 fn mixed(dtype: DType, shape: &[usize], numbers: &mut Numbers) -> HostTensor {
@@ -112,7 +95,7 @@ const SHAPES: [(&[usize], usize); 10] = [
 fn every_dtype_is_sorted_as_the_reference_does() {
     let mut numbers = Numbers::new(83);
     let devices = both();
-    for dtype in DTYPES {
+    for dtype in DType::COMPUTE {
         for (shape, axis) in SHAPES {
             let x = mixed(dtype, shape, &mut numbers);
             check(&devices, "sort", &Primitive::Sort { axis }, &x, "sorted");
@@ -125,7 +108,7 @@ fn every_dtype_is_sorted_as_the_reference_does() {
 fn long_lines_are_sorted_digit_by_digit_and_shared() {
     let mut numbers = Numbers::new(89);
     let devices = both();
-    for dtype in DTYPES {
+    for dtype in DType::COMPUTE {
         for (shape, axis) in [(&[40_000usize][..], 0), (&[2, 5_000], 1), (&[5_000, 3], 0)] {
             let x = mixed(dtype, shape, &mut numbers);
             check(&devices, "sort", &Primitive::Sort { axis }, &x, "sorted");
@@ -138,7 +121,7 @@ fn long_lines_are_sorted_digit_by_digit_and_shared() {
 fn scans_have_the_bits_of_the_reference() {
     let mut numbers = Numbers::new(97);
     let devices = both();
-    for dtype in DTYPES {
+    for dtype in DType::COMPUTE {
         for op in [ScanOp::Sum, ScanOp::Prod, ScanOp::Max, ScanOp::Min, ScanOp::LogAddExp] {
             if op.result(dtype).is_err() {
                 continue;
